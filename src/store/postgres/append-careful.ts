@@ -70,7 +70,7 @@ export function createCareful(parts: CarefulParts): (entries: readonly Entry[]) 
 }
 
 /** The answer to the commit may have been lost. */
-async function madeAfterAll(tried: Done | null, { streams, db, tell }: Engine): Promise<Done | null> {
+async function madeAfterAll(tried: Done | null, { streams, counts, db, tell }: Engine): Promise<Done | null> {
   const [draft] = tried?.drafted.packed ?? [];
   if (tried === null || draft === undefined) return null;
   try {
@@ -78,6 +78,7 @@ async function madeAfterAll(tried: Done | null, { streams, db, tell }: Engine): 
     return (await isPlaced(db, draft.first)) ? tried : null;
   } catch {
     // Nobody knows, while the database is away: should it be there, it is found once that can be read.
+    counts.doubt([tried.held.stream]);
     tell({ kind: "moved" });
     return null;
   }

@@ -64,8 +64,10 @@ export function createIntake({ room, careful, ...parts }: IntakeParts): Intake {
     while (queue.length > 0) {
       const group = takeGroup(queue);
       const [one] = group;
-      if (one && needsCare(one)) one.resolve(await careful(one.entries));
-      else await appendOrEach(group);
+      await parts.engine.gate.together(async () => {
+        if (one && needsCare(one)) one.resolve(await careful(one.entries));
+        else await appendOrEach(group);
+      });
     }
     running = null;
   }
@@ -107,7 +109,7 @@ type AppendGroup = (
 
 function createAppendGroup(parts: AppendParts): AppendGroup {
   const { engine, refuses } = parts;
-  const { db, report, streams, tell } = engine;
+  const { db, report, streams, counts, tell } = engine;
   const write = createSafeWrite(parts);
   /** Events may be stored whose calls were answered that they are not: they are read from the store. */
   let isInDoubt = false;
@@ -124,6 +126,7 @@ function createAppendGroup(parts: AppendParts): AppendGroup {
       engine.wrote(false);
       if (!isLost(error)) return "failed";
       isInDoubt = true;
+      counts.doubt([streams.home().stream]);
       return "away";
     }
   };

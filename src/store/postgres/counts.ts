@@ -22,6 +22,10 @@ export type Counts = {
   hold(stream: number): void;
   /** Counts the deliveries of a stream, whose row must be locked. */
   recount(tx: Tx, stream: number): Promise<void>;
+  /** It is not known what was written in these streams: a commit was not answered, or the server has crashed. */
+  doubt(streams: readonly number[]): void;
+  /** The streams to be counted anew; from then on they are believed. */
+  takeDoubts(): readonly number[];
 };
 
 export type Change = {
@@ -36,6 +40,7 @@ export function createCounts(): Counts {
   /** What a write that is not known to be committed has. */
   let writing = new Map<string, Change>();
   const dropped = new Set<number>();
+  const doubts = new Set<number>();
 
   function forget(stream: number): void {
     for (const changes of [noted, writing]) {
@@ -47,6 +52,14 @@ export function createCounts(): Counts {
     note(stream, destination, state, by) {
       if (!dropped.has(stream)) bump(noted, { stream, destination, state, by });
     },
+    doubt(streams) {
+      for (const stream of streams) doubts.add(stream);
+    },
+    takeDoubts() {
+      const taken = [...doubts];
+      doubts.clear();
+      return taken;
+    },
     async add(tx, changes) {
       if (changes.length === 0) return;
       // So that they are not counted twice by a daemon that takes a stream now.
@@ -57,9 +70,7 @@ export function createCounts(): Counts {
       await save(tx, [...sums.values()]);
     },
     async all(sql) {
-      const rows = await sql.query<DeliveryCount>(
-        "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state",
-      );
+      const rows = await sql.query<DeliveryCount>(ALL);
       const sums = new Map<string, Change>();
       for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
       for (const change of [...noted.values(), ...writing.values()]) bump(sums, { ...change, stream: 0 });
@@ -84,20 +95,22 @@ export function createCounts(): Counts {
     async recount(tx, stream) {
       forget(stream);
       await tx.query("DELETE FROM counts WHERE stream = $1", [stream]);
-      await tx.query(
-        `INSERT INTO counts
-         SELECT $1, destination, state, sum(count) FROM (
-           SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
-           UNION ALL
-           SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
-           UNION ALL
-           SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
-         ) AS kept GROUP BY destination, state`,
-        [stream],
-      );
+      await tx.query(RECOUNT, [stream]);
     },
   };
 }
+
+const ALL = "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state";
+
+const RECOUNT = `
+  INSERT INTO counts
+   SELECT $1, destination, state, sum(count) FROM (
+     SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
+     UNION ALL
+     SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
+     UNION ALL
+     SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
+   ) AS kept GROUP BY destination, state`;
 
 function bump(sums: Map<string, Change>, change: Change): void {
   const key = `${change.stream} ${change.state} ${change.destination}`;

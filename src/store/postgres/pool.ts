@@ -38,6 +38,7 @@ export function openPool(postgres: Postgres, { statement }: Limits = { statement
     query_timeout: statement && statement + ANSWER_GRACE,
     lock_timeout: LOCK_TIMEOUT,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION,
+    onConnect: async (client) => void (await client.query(NEVER_LOST)),
   });
   // Without listeners, a connection that breaks between two queries would end the process. The next query meets the error.
   pool.on("error", () => undefined);
@@ -58,6 +59,10 @@ export function openPool(postgres: Postgres, { statement }: Limits = { statement
     },
   };
 }
+
+/** An acknowledged call is on the disk, whatever is set for the role. Transactions that may be lost say so themselves. */
+const NEVER_LOST =
+  "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
 
 type Client = { query(config: pg.QueryConfig): Promise<pg.QueryResult>; release?: (broken: boolean) => void };
 

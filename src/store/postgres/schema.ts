@@ -1,8 +1,3 @@
-import type { Database, Sql, Tx } from "./database.ts";
-
-/** Counts up with each change of the tables. */
-export const SCHEMA = 1;
-
 /**
  * The tables of an outbox that several daemons share, in the schema that the connection's search path begins with. They
  * resemble those of SQLite (`store/sqlite/schema.ts`); what differs is said here. Times are in milliseconds since 1970, on
@@ -239,33 +234,26 @@ const TABLES = `
   );
 `;
 
-/** Any number that no other program locks: two daemons may start at the same moment on an empty database. */
-const LOCK = 4_027_194_533;
+/** What brings the tables from one version to the next. */
+export type Step = {
+  readonly sql: string;
+  /** The oldest version of the tables whose daemons can use them after this step. Older ones refuse to start. */
+  readonly oldest: number;
+};
 
-/** Makes the tables if there are none. Rejects, with a message for the operator, if they are not of this version. */
-export async function prepareSchema(db: Database): Promise<void> {
-  if ((await versionOf(db)) === null) await db.transaction(create);
-  const version = await versionOf(db);
-  if (version === SCHEMA) return;
-  const remedy =
-    version !== null && version > SCHEMA
-      ? "start a newer Fairlead"
-      : "it is of a development version: start with an empty schema";
-  throw new Error(`the tables of the outbox have version ${version}, and this Fairlead knows ${SCHEMA}; ${remedy}`);
-}
+/**
+ * The first step makes the tables, and each of the others brings those of the version before up to date. A released step never
+ * changes. It is one transaction, and holds up who uses what it changes: it has to be quick with any number of rows.
+ *
+ * Daemons are upgraded one by one, so that those of the version before work on tables that are newer than they know. So a step
+ * only adds: tables, functions, indexes, and columns that may be left out and come last. What nothing uses any more is removed
+ * by a step of a later version, and that one has the version which stopped using it as `oldest`.
+ */
+export const STEPS: readonly Step[] = [{ sql: TABLES, oldest: 1 }];
 
-async function create(tx: Tx): Promise<void> {
-  await tx.query("SELECT pg_advisory_xact_lock($1)", [LOCK]);
-  if ((await versionOf(tx)) !== null) return;
-  await tx.query(TABLES);
-  await tx.query("INSERT INTO meta VALUES ('schema', $1)", [SCHEMA]);
-}
+/** The version of the tables, which counts up with each step. */
+export const SCHEMA = STEPS.length;
 
-/** Null if there are no tables. */
-async function versionOf(sql: Sql): Promise<number | null> {
-  // `to_regclass` may not see what another daemon has just made: it looks into what its connection remembers.
-  const found = await sql.query("SELECT FROM pg_class WHERE relname = 'meta' AND pg_table_is_visible(oid)");
-  if (found.length === 0) return null;
-  const [row] = await sql.query<{ value: number }>("SELECT value FROM meta WHERE name = 'schema'");
-  return row?.value ?? null;
-}
+export const TABLE_NAMES: readonly string[] = STEPS.flatMap(({ sql }) =>
+  [...sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)].map(([, name = ""]) => name),
+);

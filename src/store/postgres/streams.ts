@@ -11,11 +11,14 @@ import {
   giveUpAll,
   type Held,
   letGo,
+  lockStream,
   runForWork,
   take,
   takeCounted,
 } from "./claims.ts";
 import type { Database } from "./database.ts";
+import { CommitLost } from "./errors.ts";
+import type { Gate } from "./gate.ts";
 import { createTurns, type InTurn } from "./turns.ts";
 
 /**
@@ -30,6 +33,10 @@ export type Streams = {
   held(): ReadonlyMap<number, number>;
   /** Whether this daemon does the work that one does for all. */
   leads(): boolean;
+  /** When the last beat that succeeded began, by `clock.now()`. */
+  beatAt(): At;
+  /** How many daemons were alive then. */
+  alive(): number;
   /** Says that this daemon is alive, and takes what there is to take. Rejects when the database fails. */
   beat(): Promise<void>;
   /** A write was refused: the stream is somebody else's, or has another epoch here as well by now. */
@@ -45,15 +52,13 @@ export type Streams = {
 
 export type StreamsParts = Claimant & {
   readonly db: Database;
+  readonly gate: Gate;
   readonly clock: Pick<Clock, "now">;
   readonly daemon: () => DaemonRow;
   readonly tell: (change: StoreChange) => void;
   /** Called when this daemon has begun to do the work that one does for all. */
   readonly elected: () => void;
 };
-
-/** What is kept in memory goes by whether it was committed. */
-const RESOLVED = { resolved: true };
 
 type State = {
   readonly held: Map<number, number>;
@@ -82,13 +87,25 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
     home: () => state.home,
     held: () => state.held,
     leads: () => clock.now() < state.leadsUntil,
-    beat: () => beat(state, parts),
+    beatAt: () => state.beatAt,
+    alive: () => state.alive,
+    async beat() {
+      try {
+        await beat(state, parts);
+      } catch (error) {
+        if (error instanceof CommitLost) {
+          counts.doubt([...state.held.keys()]);
+          parts.tell({ kind: "moved" });
+        }
+        throw error;
+      }
+    },
     refused: (one) => loseAll([one], state, parts),
     fence: (stream) =>
       state.inTurn(async () => {
         const epoch = state.held.get(stream);
         if (epoch === undefined) return;
-        const next = await db.transaction((tx) => take(tx, { stream, epoch }, parts), RESOLVED);
+        const next = await db.transaction((tx) => take(tx, { stream, epoch }, parts));
         if (next) keep(state, next, parts);
         else await lose([stream], state, parts);
       }),
@@ -112,7 +129,7 @@ async function beat(state: State, parts: StreamsParts): Promise<void> {
     const living = await beatDaemon(tx, parts, daemon());
     await counts.write(tx, lostIn(held, still));
     return { ours: still, ...living, leads: await runForWork(tx, parts) };
-  }, RESOLVED);
+  });
   counts.written();
   const isFirst = state.beatAt === Number.NEGATIVE_INFINITY;
   state.beatAt = startedAt;
@@ -124,8 +141,12 @@ async function beat(state: State, parts: StreamsParts): Promise<void> {
   if (leads && !led) elected();
   const lost = [...held].flatMap(([stream, epoch]) => (ours.has(stream) ? [] : [{ stream, epoch }]));
   if (lost.length > 0) await loseAll(lost, state, parts);
-  if (!remembered && !isFirst) await beginAgain(state, parts);
-  await takeOrphans(state, parts);
+  // The server has crashed, or a standby has taken its place: it may have forgotten the last settlements, whose commits do not
+  // wait for the disk.
+  const isForgetful = !remembered && !isFirst;
+  if (isForgetful) counts.doubt([...state.held.keys()]);
+  await recountDoubts(state, parts).finally(() => isForgetful && tell({ kind: "moved" }));
+  await state.inTurn(() => takeOrphans(state, parts));
   await letGoOfOthers(state, parts);
 }
 
@@ -134,20 +155,23 @@ function lostIn(held: ReadonlyMap<number, number>, ours: ReadonlySet<number>): R
   return new Set([...held.keys()].filter((stream) => !ours.has(stream)));
 }
 
-/**
- * The server has crashed, or a standby has taken its place. It may have forgotten the last settlements, whose commits do not
- * wait for the disk: counts them, and reads everything again.
- */
-async function beginAgain(state: State, parts: StreamsParts): Promise<void> {
-  for (const stream of [...state.held.keys()]) {
-    await state.inTurn(async () => {
-      const epoch = state.held.get(stream);
-      if (epoch === undefined) return;
-      const next = await parts.db.transaction((tx) => takeCounted(tx, { stream, epoch }, parts), RESOLVED);
-      if (next) keep(state, next, parts);
-    });
-  }
-  parts.tell({ kind: "moved" });
+/** While nothing is written here: what is committed is either in both, the tables and the memory, or in neither. */
+async function recountDoubts({ held }: State, { db, counts, gate }: StreamsParts): Promise<void> {
+  const doubts = counts.takeDoubts();
+  if (doubts.length === 0) return;
+  await gate.alone(async () => {
+    try {
+      for (const stream of doubts.filter((one) => held.has(one))) {
+        await db.transaction(async (tx) => {
+          await lockStream(tx, stream);
+          await counts.recount(tx, stream);
+        });
+      }
+    } catch (error) {
+      counts.doubt(doubts);
+      throw error;
+    }
+  });
 }
 
 /**
@@ -155,11 +179,11 @@ async function beginAgain(state: State, parts: StreamsParts): Promise<void> {
  * another is dead.
  */
 async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
-  const { db, pace, clock, tell } = parts;
+  const { db, name, pace, clock, tell } = parts;
   const mayJudge = clock.now() - state.beatsSince >= pace.silence;
   let taken = 0;
-  for (const one of await findOrphans(db, state.held, { pace, mayJudge })) {
-    const now = await db.transaction((tx) => takeCounted(tx, one, parts), RESOLVED);
+  for (const one of await findOrphans(db, state.held, { name, pace, mayJudge })) {
+    const now = await db.transaction((tx) => takeCounted(tx, one, parts));
     if (now === null) continue;
     keep(state, now, parts);
     taken += 1;
@@ -174,7 +198,7 @@ async function letGoOfOthers({ held, home }: State, { db, name, counts }: Stream
   const idle = await db.transaction(async (tx) => {
     await counts.write(tx);
     return letGo(tx, others, name);
-  }, RESOLVED);
+  });
   counts.written();
   for (const stream of idle) held.delete(stream);
 }
@@ -183,12 +207,8 @@ async function letGoOfOthers({ held, home }: State, { db, name, counts }: Stream
 function loseAll(streams: readonly Held[], state: State, parts: StreamsParts): Promise<void> {
   return state.inTurn(async () => {
     const lost = streams.filter(({ stream, epoch }) => state.held.get(stream) === epoch);
-    if (lost.length > 0)
-      await lose(
-        lost.map(({ stream }) => stream),
-        state,
-        parts,
-      );
+    const ids = lost.map(({ stream }) => stream);
+    if (ids.length > 0) await lose(ids, state, parts);
   });
 }
 

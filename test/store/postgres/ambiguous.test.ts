@@ -74,7 +74,10 @@ describe("a commit that was not answered", () => {
     await s.append(makeEntry());
     const [delivery = assert.fail()] = await s.read();
     lossy.lose();
-    assert.equal(await s.store().settle(delivery, delivered(delivery, s.clock.now())), "written");
+    const settlement = delivered(delivery, s.clock.now());
+    assert.ok(isFault(await s.store().settle(delivery, settlement)));
+    assert.equal(await s.store().settle(delivery, settlement), "gone");
+    await s.clock.advance("3s");
     assert.deepEqual(await s.counts(), ["crm delivered: 1"]);
   });
 
@@ -82,9 +85,7 @@ describe("a commit that was not answered", () => {
     const lossy = createLossy();
     await using s = await startStore(lossy.open);
     lossy.lose();
-    assert.deepEqual(await s.append({ ...makeEntry(), withdraws: { events: [], reason: "superseded" } }), [
-      "accepted",
-    ]);
+    assert.deepEqual(await s.append({ ...makeEntry(), withdraws: { events: [], reason: "superseded" } }), ["accepted"]);
     assert.equal((await s.read()).length, 1);
     assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
   });

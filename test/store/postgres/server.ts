@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -28,6 +28,8 @@ export type RealServer = TestServer & {
   readonly postgres: Postgres;
   /** Ends it as `pg_ctl stop -m` does, and starts it again once `away` has resolved. */
   restart(mode: StopMode, away?: () => Promise<void>): Promise<void>;
+  /** Of its first process, whose children all others are. */
+  readonly pid: number;
   stop(): Promise<void>;
 };
 
@@ -57,10 +59,13 @@ export type ServerOptions = {
   readonly settings?: readonly string[];
   /** Files for its folder, which `settings` may name. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Where the server's folder is made. PostgreSQL's user must be able to reach it. */
+  readonly place?: string;
 };
 
-export async function createServer({ settings = ["fsync=off"], files = {} }: ServerOptions = {}): Promise<RealServer> {
-  const folder = await mkdtemp(join(SCRATCH, "fairlead-postgres-"));
+export async function createServer(options: ServerOptions = {}): Promise<RealServer> {
+  const { settings = ["fsync=off"], files = {}, place = SCRATCH } = options;
+  const folder = await mkdtemp(join(place, "fairlead-postgres-"));
   await chmod(folder, 0o700);
   const written = Object.entries(files).map(([name, text]) => ({ path: join(folder, name), text }));
   for (const { path, text } of written) await writeFile(path, text, { mode: 0o600 });
@@ -72,8 +77,8 @@ export async function createServer({ settings = ["fsync=off"], files = {} }: Ser
   await promisify(execFile)(initdb, initArguments, { cwd: folder });
   // Without TCP, unless the settings say otherwise: only who may enter the folder can connect.
   const own = [`unix_socket_directories=${folder}`, "listen_addresses=", "max_connections=100"];
-  const options = [...own, ...settings.map((one) => one.replace(FOLDER, folder))];
-  const program = command("postgres", ["-D", data, ...options.flatMap((one) => ["-c", one])]);
+  const all = [...own, ...settings.map((one) => one.replace(FOLDER, folder))];
+  const program = command("postgres", ["-D", data, ...all.flatMap((one) => ["-c", one])]);
   let running = await launch(folder, program);
   const none = { port: null, password: null, options: null, tls: "off" } as const;
   const postgres: Postgres = { ...none, host: folder, user: SUPERUSER, database: "postgres", connections: 10 };
@@ -86,6 +91,9 @@ export async function createServer({ settings = ["fsync=off"], files = {} }: Ser
 
   return {
     postgres,
+    get pid() {
+      return Number.parseInt(readFileSync(join(data, "postmaster.pid"), "utf8"), 10);
+    },
     async connect(schema) {
       await run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
       const terminate = (pids: readonly number[]) =>
