@@ -134,8 +134,9 @@ async function refusalOfChange(sql: Sql, { error, from, to }: Denied): Promise<O
 
 /** 0 if there are no tables. */
 export async function versionOf(sql: Sql): Promise<{ readonly version: number; readonly oldest: number }> {
-  const [found] = await sql.query<{ there: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS there");
-  if (!found?.there) return { version: 0, oldest: 0 };
+  // `to_regclass` may not see what another daemon has just made: it looks into what its connection remembers.
+  const found = await sql.query("SELECT FROM pg_class WHERE relname = 'meta' AND pg_table_is_visible(oid)");
+  if (found.length === 0) return { version: 0, oldest: 0 };
   const rows = await sql.query<{ name: string; value: number }>(
     "SELECT name, value FROM meta WHERE name IN ('schema', 'oldest')",
   );

@@ -31,6 +31,9 @@ const TABLES = `
     sending      json   NOT NULL
   );
 
+  -- The daemons that have beaten since the server crashed, or a standby took its place: PostgreSQL empties it then.
+  CREATE UNLOGGED TABLE remembered (daemon text COLLATE "C" PRIMARY KEY);
+
   -- Work that one daemon does for all.
   CREATE TABLE leases (name text COLLATE "C" PRIMARY KEY, holder text COLLATE "C", beat_at bigint NOT NULL);
   INSERT INTO leases VALUES ('work', NULL, 0);
@@ -254,5 +257,5 @@ export const STEPS: readonly Step[] = [{ sql: TABLES, oldest: 1 }];
 export const SCHEMA = STEPS.length;
 
 export const TABLE_NAMES: readonly string[] = STEPS.flatMap(({ sql }) =>
-  [...sql.matchAll(/CREATE TABLE (\w+)/g)].map(([, name = ""]) => name),
+  [...sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)].map(([, name = ""]) => name),
 );
