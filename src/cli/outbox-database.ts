@@ -5,7 +5,7 @@ import { createClock } from "../runtime/clock.ts";
 import { PACE } from "../store/postgres/claims.ts";
 import { createDatabase, type Database } from "../store/postgres/database.ts";
 import { isLost, OutboxRefused } from "../store/postgres/errors.ts";
-import { grantTo, type Migrated, mayChange, migrate, refusalOf, versionOf } from "../store/postgres/migrate.ts";
+import { grantTo, type Migrated, mayChange, prepareSchema, refusalOf, versionOf } from "../store/postgres/migrate.ts";
 import { openPool } from "../store/postgres/pool.ts";
 import { SCHEMA } from "../store/postgres/schema.ts";
 import { readProbe } from "../store/postgres/scrub.ts";
@@ -23,7 +23,7 @@ export async function prepareTables(postgres: Postgres, as: string | null): Prom
   const other = as === null || as === postgres.user ? postgres : { ...postgres, user: as, password: null };
   return withDatabase(other, { statement: 0 }, async (db) => {
     try {
-      const migrated = await migrate(db);
+      const migrated = await prepareSchema(db);
       if (granted !== null) await grantTo(db, granted);
       return { ...migrated, granted };
     } catch (error) {

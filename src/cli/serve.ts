@@ -97,7 +97,12 @@ const LASTING: ReadonlySet<string> = new Set([
   "server_too_old",
 ]);
 
-const CODES_OF_OUTBOX: ReadonlySet<string> = new Set([...LASTING, "no_room_for_copy", "server_is_standby"]);
+const CODES_OF_OUTBOX: ReadonlySet<string> = new Set([
+  ...LASTING,
+  "no_room_for_copy",
+  "server_is_standby",
+  "daemons_older",
+]);
 
 type Started = {
   readonly file: string;

@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Secret } from "../../src/model/secret.ts";
 import { formatTime, HOUR } from "../../src/model/units.ts";
-import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SLOW } from "../slow.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, makeSource } from "./make.ts";
@@ -236,10 +235,8 @@ describe("an audience's list (SPEC.md 6)", () => {
       /would be the trait u2605_u2605\S+ of 101 characters for receivers, and may have 100/,
     );
     assert.equal((await put(d, ["u1"], "", path.replace("%E2%98%85", ""))).status, 200);
-    const shell = await openDatabase(d.config.outbox.path);
     const [name, key] = ["★".repeat(17), Array(17).fill("u2605").join("_")];
-    shell.prepare("UPDATE computations SET name = ?, key = ?").run(name, key);
-    shell.close();
+    await d.outbox.query(`UPDATE computations SET name = '${name}', key = '${key}'`);
     assert.deepEqual(counts(await put(d, ["u2"], "", path)), [1, 1, 1]);
   });
 

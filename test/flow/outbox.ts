@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, OpenStore } from "../../src/model/ports.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
@@ -22,6 +22,12 @@ export type Outbox = {
   readonly path: string;
   readonly open: OpenStore;
   rows(): Promise<readonly DeliveryRow[]>;
+  /** As an operator does it in the shell. */
+  query<R>(sql: string): Promise<readonly R[]>;
+  /** Nobody can write any more, as while a program that has begun to write hangs, or on a standby; call what it answers to end that. */
+  lock(): Promise<() => Promise<void>>;
+  /** The files, or tables, in which this text stands. */
+  findText(text: string): Promise<readonly string[]>;
   /** What a kill of its daemons would leave, for others to open. */
   kill(): Promise<Outbox>;
   /** Ends the connections of the daemon that has this clock, as its kill does. */
@@ -55,14 +61,33 @@ export async function createSharedOutbox(): Promise<Outbox> {
 
 function inFolder(folder: string): Outbox {
   const path = join(folder, "fairlead.db");
+
+  async function query<R>(sql: string): Promise<readonly R[]> {
+    const db = await openDatabase(path);
+    const statement = db.prepare<[], R>(sql);
+    const rows = statement.reader ? statement.all() : [];
+    if (!statement.reader) statement.run();
+    db.close();
+    return rows;
+  }
+
   return {
     path,
     open: openSqlite,
-    async rows() {
+    rows: () => query("SELECT * FROM deliveries ORDER BY event, destination"),
+    query,
+    async lock() {
       const db = await openDatabase(path);
-      const rows = db.prepare<[], DeliveryRow>("SELECT * FROM deliveries ORDER BY event, destination").all();
-      db.close();
-      return rows;
+      db.exec("BEGIN IMMEDIATE");
+      return async () => {
+        db.exec("ROLLBACK");
+        db.close();
+      };
+    },
+    async findText(text) {
+      const found: string[] = [];
+      for (const end of ["", "-wal", "-shm"]) if ((await readFile(path + end)).includes(text)) found.push(end || "db");
+      return found;
     },
     async kill() {
       const next = inFolder(await mkdtemp(join(SCRATCH, "fairlead-crash-")));

@@ -67,6 +67,26 @@ export async function createSchema(open: OpenStore): Promise<Outbox> {
       const apart = await kept.rowsUp({ id: 0, destination: "" }, NO_END, ALL);
       return [...inSegments, ...apart].map(toRow).sort(byKey);
     },
+    query,
+    async lock() {
+      await query("SET default_transaction_read_only = on");
+      return async () => void (await query("SET default_transaction_read_only = off"));
+    },
+    async findText(text) {
+      const tables = await query<{ name: string }>(
+        `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '${path}' ORDER BY 1`,
+      );
+      const found: string[] = [];
+      for (const { name } of tables) {
+        const [row] = await query(`SELECT FROM ${name} t WHERE t::text LIKE $1 OR t::text LIKE $2 LIMIT 1`, [
+          `%${text}%`,
+          // Bytes are shown as hexadecimal digits.
+          `%${Buffer.from(text).toString("hex")}%`,
+        ]);
+        if (row) found.push(name);
+      }
+      return found;
+    },
     async kill() {
       for (const pool of pools.get(path)?.values() ?? []) await pool.kill();
       pools.delete(path);

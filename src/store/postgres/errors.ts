@@ -5,6 +5,13 @@ export class ConnectionLost extends StoreAway {
   readonly code = "connection_lost";
 }
 
+/** The connection was lost before the answer to a commit: whether it was made is not known. */
+export class CommitLost extends ConnectionLost {
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
 /**
  * The server closes the connection with these: it shuts down, crashed, is starting, dropped the database, or ended a session
  * or a transaction that was idle or too long.
@@ -65,6 +72,7 @@ export type RefusalCode =
   | "schema_newer"
   | "grants_missing"
   | "copy_unfinished"
+  | "daemons_older"
   | "server_too_old"
   | "server_is_standby";
 

@@ -1,18 +1,22 @@
-import type { Database, Sql } from "./database.ts";
+import { PACE } from "./claims.ts";
+import type { Database, Sql, Tx } from "./database.ts";
 import { isNotAllowed, OutboxRefused } from "./errors.ts";
 import { STEPS, type Step, TABLE_NAMES } from "./schema.ts";
 
 /** The oldest PostgreSQL that has what the statements use, such as `bit_count`. */
 const OLDEST_SERVER = 140_000;
 
+/** The version of the tables before and after; 0: there were none. */
+export type Migrated = { readonly from: number; readonly to: number };
+
 /**
  * Makes the tables, or brings them up to date, if the role may do that. Rejects with `OutboxRefused` if the daemon cannot use the
  * database.
  */
-export async function prepareSchema(db: Database, steps: readonly Step[] = STEPS): Promise<void> {
+export async function prepareSchema(db: Database, steps: readonly Step[] = STEPS): Promise<Migrated> {
   const refused = await refusalOf(db, steps);
   if (refused) throw refused;
-  await migrate(db, steps);
+  return migrate(db, steps);
 }
 
 /** Why the daemon cannot use this database, whatever is done to the tables; null if it can. Changes nothing. */
@@ -74,11 +78,7 @@ function remedyFor(whom: string): string {
 /** Two daemons may start at the same moment. The number is any that no other program locks. */
 const LOCK = 4_027_194_533;
 
-/** The version of the tables before and after; 0: there were none. */
-export type Migrated = { readonly from: number; readonly to: number };
-
-/** Makes the tables, or brings them up to date. Rejects with `OutboxRefused` if the role may not do that. */
-export async function migrate(db: Database, steps: readonly Step[] = STEPS): Promise<Migrated> {
+async function migrate(db: Database, steps: readonly Step[]): Promise<Migrated> {
   const { version: from } = await versionOf(db);
   let to = from;
   try {
@@ -96,6 +96,7 @@ async function stepOn(db: Database, steps: readonly Step[]): Promise<number> {
     const step = steps[version];
     // Another daemon was quicker.
     if (!step) return version;
+    if (version > 0) await refuseBesideOlder(tx, step);
     await tx.query(step.sql);
     await tx.query(
       `INSERT INTO meta VALUES ('schema', $1), ('oldest', $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
@@ -103,6 +104,18 @@ async function stepOn(db: Database, steps: readonly Step[]): Promise<number> {
     );
     return version + 1;
   });
+}
+
+/** Daemons that run cannot be refused any more: they are upgraded before a step that they cannot live with. */
+async function refuseBesideOlder(tx: Tx, { oldest }: Step): Promise<void> {
+  const [older] = await tx.query<{ host: string; pid: string }>(
+    `SELECT about ->> 'host' AS host, about ->> 'pid' AS pid FROM daemons
+     WHERE beat_at >= the_time() - $1 AND coalesce((about ->> 'schema')::int, 1) < $2 ORDER BY id LIMIT 1`,
+    [PACE.silence, oldest],
+  );
+  if (!older) return;
+  const why = `the daemon on ${older.host} (process ${older.pid}) is too old for the tables that this Fairlead needs; upgrade it first`;
+  throw new OutboxRefused("daemons_older", why);
 }
 
 type Denied = Migrated & { readonly error: unknown };
@@ -121,8 +134,9 @@ async function refusalOfChange(sql: Sql, { error, from, to }: Denied): Promise<O
 
 /** 0 if there are no tables. */
 export async function versionOf(sql: Sql): Promise<{ readonly version: number; readonly oldest: number }> {
-  const [found] = await sql.query<{ there: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS there");
-  if (!found?.there) return { version: 0, oldest: 0 };
+  // `to_regclass` may not see what another daemon has just made: it looks into what its connection remembers.
+  const found = await sql.query("SELECT FROM pg_class WHERE relname = 'meta' AND pg_table_is_visible(oid)");
+  if (found.length === 0) return { version: 0, oldest: 0 };
   const rows = await sql.query<{ name: string; value: number }>(
     "SELECT name, value FROM meta WHERE name IN ('schema', 'oldest')",
   );

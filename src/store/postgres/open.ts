@@ -3,6 +3,7 @@ import type { Store, StoreOptions } from "../../model/ports.ts";
 import { createDatabase } from "./database.ts";
 import { OutboxRefused } from "./errors.ts";
 import { openPool } from "./pool.ts";
+import { SCHEMA } from "./schema.ts";
 import { judgeServer, readServer } from "./server.ts";
 import { openPostgres } from "./store.ts";
 
@@ -12,7 +13,7 @@ export async function openOutbox(postgres: Postgres, options: StoreOptions): Pro
   if (!about) throw new Error("the daemon has no name for the others that share the outbox");
   const pool = openPool(postgres);
   const maintenance = openPool({ ...postgres, connections: 1 }, { statement: 0 });
-  const named = { name: about.name, about: JSON.stringify(about) };
+  const named = { name: about.name, about: JSON.stringify({ ...about, schema: SCHEMA }) };
   const store = await openPostgres({ ...options, ...named, pool, maintenance }).catch(refuse);
   await warn().catch((error: unknown) => report.storeFailed("look at the settings of the server", error));
   return store;

@@ -3,6 +3,7 @@ import pg from "pg";
 import pgpass from "pgpass";
 import type { Postgres, PostgresTls } from "../../model/config.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
+import { PACE } from "./claims.ts";
 import type { Connection, Pool } from "./database.ts";
 import { ConnectionLost, isLost, isStale } from "./errors.ts";
 
@@ -15,8 +16,8 @@ export type Limits = {
 const CONNECT_TIMEOUT: Ms = 10 * SECOND;
 const STATEMENT_TIMEOUT: Ms = 30 * SECOND;
 const LOCK_TIMEOUT: Ms = 10 * SECOND;
-/** A daemon that is suspended within a transaction must not hold up the others. */
-const IDLE_IN_TRANSACTION: Ms = 10 * SECOND;
+/** What a daemon that is suspended within a transaction has locked is free before the others take its streams. */
+const IDLE_IN_TRANSACTION: Ms = PACE.silence - SECOND;
 const IDLE_CONNECTION: Ms = 60 * SECOND;
 const KEEPALIVE_AFTER: Ms = 10 * SECOND;
 /** An answer that is later than this does not come: nothing else tells of a network that swallows it. */

@@ -20,8 +20,9 @@ const TABLES = `
     dirty   boolean NOT NULL
   );
 
-  -- The daemons that run. "about": JSON of where and what it is; seen_version: up to which version it has read the news;
-  -- "sending": a JSON array of the destinations that it has attempts under way for.
+  -- The daemons that run. "about": JSON of where and what it is, and in it "schema", the version of the tables that it knows;
+  -- seen_version: up to which version it has read the news; "sending": a JSON array of the destinations that it has attempts
+  -- under way for.
   CREATE TABLE daemons (
     id           text COLLATE "C" PRIMARY KEY,
     about        json   NOT NULL,
@@ -29,6 +30,9 @@ const TABLES = `
     seen_version bigint NOT NULL,
     sending      json   NOT NULL
   );
+
+  -- The daemons that have beaten since the server crashed, or a standby took its place: PostgreSQL empties it then.
+  CREATE UNLOGGED TABLE remembered (daemon text COLLATE "C" PRIMARY KEY);
 
   -- Work that one daemon does for all.
   CREATE TABLE leases (name text COLLATE "C" PRIMARY KEY, holder text COLLATE "C", beat_at bigint NOT NULL);
@@ -244,7 +248,8 @@ export type Step = {
  *
  * Daemons are upgraded one by one, so that those of the version before work on tables that are newer than they know. So a step
  * only adds: tables, functions, indexes, and columns that may be left out and come last. What nothing uses any more is removed
- * by a step of a later version, and that one has the version which stopped using it as `oldest`.
+ * by a step of a later version, and that one has the version which stopped using it as `oldest`. It is not run beside older
+ * daemons.
  */
 export const STEPS: readonly Step[] = [{ sql: TABLES, oldest: 1 }];
 
@@ -252,5 +257,5 @@ export const STEPS: readonly Step[] = [{ sql: TABLES, oldest: 1 }];
 export const SCHEMA = STEPS.length;
 
 export const TABLE_NAMES: readonly string[] = STEPS.flatMap(({ sql }) =>
-  [...sql.matchAll(/CREATE TABLE (\w+)/g)].map(([, name = ""]) => name),
+  [...sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)].map(([, name = ""]) => name),
 );

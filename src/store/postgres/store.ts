@@ -48,7 +48,7 @@ export type PostgresOptions = Pick<StoreOptions, "bounds" | "clock" | "report"> 
   readonly maintenance?: Pool;
   /** The name of this daemon, different with each start. */
   readonly name: string;
-  /** JSON of its version, machine and process, for operators. */
+  /** JSON of its version, machine and process, for operators, and of the tables that it knows. */
   readonly about: string;
   readonly pace?: Pace;
 };

@@ -2,13 +2,7 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { createDatabase, type Database, type Sql } from "../../../src/store/postgres/database.ts";
 import { codeOf } from "../../../src/store/postgres/errors.ts";
-import {
-  grantTo,
-  migrate,
-  prepareSchema,
-  versionOf,
-  refusalOf as whyRefused,
-} from "../../../src/store/postgres/migrate.ts";
+import { grantTo, prepareSchema, versionOf, refusalOf as whyRefused } from "../../../src/store/postgres/migrate.ts";
 import { openPool } from "../../../src/store/postgres/pool.ts";
 import { SCHEMA, STEPS, TABLE_NAMES } from "../../../src/store/postgres/schema.ts";
 import { createFalseClock } from "../../flow/clock.ts";
@@ -49,8 +43,8 @@ async function refusalOf(preparing: Promise<unknown>): Promise<readonly [code: s
 describe("the tables on PostgreSQL", () => {
   it("are made where there are none, and are left as they are then", async () => {
     await using db = await openEmpty();
-    assert.deepEqual(await migrate(db), { from: 0, to: SCHEMA });
-    assert.deepEqual(await migrate(db), { from: SCHEMA, to: SCHEMA });
+    assert.deepEqual(await prepareSchema(db), { from: 0, to: SCHEMA });
+    assert.deepEqual(await prepareSchema(db), { from: SCHEMA, to: SCHEMA });
     const there = await db.query<{ name: string }>(
       "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
     );
@@ -65,18 +59,18 @@ describe("the tables on PostgreSQL", () => {
 
   it("are brought up to date by the steps that they lack", async () => {
     await using db = await openEmpty();
-    await migrate(db);
+    await prepareSchema(db);
     const steps = [...STEPS, ADDS];
-    assert.deepEqual(await migrate(db, steps), { from: SCHEMA, to: SCHEMA + 1 });
+    assert.deepEqual(await prepareSchema(db, steps), { from: SCHEMA, to: SCHEMA + 1 });
     assert.deepEqual(await db.query("SELECT source FROM seen"), []);
     assert.deepEqual(await versionOf(db), { version: SCHEMA + 1, oldest: 1 });
   });
 
   it("of a newer version are used as long as its steps only add, and refused by name after that", async () => {
     await using db = await openEmpty();
-    await migrate(db, [...STEPS, ADDS]);
+    await prepareSchema(db, [...STEPS, ADDS]);
     await prepareSchema(db);
-    await migrate(db, [...STEPS, ADDS, REMOVES]);
+    await prepareSchema(db, [...STEPS, ADDS, REMOVES]);
     await prepareSchema(db, [...STEPS, ADDS]);
     assert.deepEqual(await refusalOf(prepareSchema(db)), [
       "schema_newer",
@@ -85,11 +79,27 @@ describe("the tables on PostgreSQL", () => {
     ]);
   });
 
+  it("are not changed beside a daemon that could not live with it", async () => {
+    await using db = await openEmpty();
+    const steps = [...STEPS, ADDS, REMOVES];
+    await prepareSchema(db, steps.slice(0, 2));
+    const beat = (about: object) =>
+      db.query("INSERT INTO daemons VALUES ($1, $2, the_time(), 0, '[]')", ["d1", JSON.stringify(about)]);
+    await beat({ host: "m1", pid: 7, schema: 1 });
+    assert.deepEqual(await refusalOf(prepareSchema(db, steps)), [
+      "daemons_older",
+      "the daemon on m1 (process 7) is too old for the tables that this Fairlead needs; upgrade it first",
+    ]);
+    await db.query("DELETE FROM daemons");
+    await beat({ host: "m1", pid: 8, schema: 2 });
+    assert.deepEqual(await prepareSchema(db, steps), { from: 2, to: 3 });
+  });
+
   it("are as they were after a step that fails", async () => {
     await using db = await openEmpty();
-    await migrate(db);
+    await prepareSchema(db);
     const steps = [...STEPS, { sql: "DROP TABLE seen; DROP TABLE nowhere", oldest: 1 }];
-    await assert.rejects(migrate(db, steps), /"nowhere" does not exist/);
+    await assert.rejects(prepareSchema(db, steps), /"nowhere" does not exist/);
     assert.deepEqual(await versionOf(db), { version: SCHEMA, oldest: 1 });
     assert.deepEqual(await db.query("SELECT key FROM seen"), []);
   });
@@ -156,7 +166,7 @@ describe("a role that may not change the tables", { skip: NO_SERVER }, () => {
 
   it("is told which rights it lacks, and needs no others than fairlead migrate grants", async () => {
     await using s = await start();
-    await migrate(s.owner);
+    await prepareSchema(s.owner);
     await s.run(`DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO DAEMON', current_schema()); END $$`);
     const [code, message] = await refusalOf(prepareSchema(s.daemon));
     assert.equal(code, "grants_missing");
@@ -171,7 +181,7 @@ describe("a role that may not change the tables", { skip: NO_SERVER }, () => {
 
   it("is told that they are older, where a step is lacking", async () => {
     await using s = await start();
-    await migrate(s.owner);
+    await prepareSchema(s.owner);
     await s.grant();
     const [code, message] = await refusalOf(prepareSchema(s.daemon, [...STEPS, ADDS]));
     assert.equal(code, "schema_older");

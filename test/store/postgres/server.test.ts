@@ -6,7 +6,7 @@ import { isFault, StoreAway } from "../../../src/model/fault.ts";
 import { createClock } from "../../../src/runtime/clock.ts";
 import { createDatabase } from "../../../src/store/postgres/database.ts";
 import { codeOf } from "../../../src/store/postgres/errors.ts";
-import { grantTo, migrate } from "../../../src/store/postgres/migrate.ts";
+import { grantTo, prepareSchema } from "../../../src/store/postgres/migrate.ts";
 import { openOutbox } from "../../../src/store/postgres/open.ts";
 import { openPool } from "../../../src/store/postgres/pool.ts";
 import { judgeServer, readServer, type ServerFacts } from "../../../src/store/postgres/server.ts";
@@ -164,7 +164,7 @@ describe("a daemon on a real server", { skip: NO_SERVER }, () => {
     await run(postgres, "CREATE ROLE bounded LOGIN", "CREATE SCHEMA bounded");
     const options = "-c search_path=bounded";
     const owner = createDatabase(openPool({ ...postgres, options }), createClock());
-    await migrate(owner);
+    await prepareSchema(owner);
     await grantTo(owner, "bounded");
     const told: Told[] = [];
     const store = await open({ ...postgres, user: "bounded", options }, told);
