@@ -13,7 +13,7 @@ import { mayChange, prepareSchema, versionOf } from "../store/postgres/migrate.t
 import { openPool } from "../store/postgres/pool.ts";
 import { Damage } from "../store/segment.ts";
 import { createSqliteSource, createSqliteTarget } from "../store/sqlite/copying.ts";
-import { type Database, openExisting } from "../store/sqlite/driver.ts";
+import { type Database, openExisting, withRemedy } from "../store/sqlite/driver.ts";
 import { lockOutbox, logOf, openOutbox } from "../store/sqlite/files.ts";
 import { SCHEMA_VERSION, schemaOf } from "../store/sqlite/schema.ts";
 import { type Complaint, failed } from "./command.ts";
@@ -40,7 +40,7 @@ export async function copyBetween(ends: Ends, work: CopyWork): Promise<Copied | 
   try {
     return ends.way === "out" ? await copyOut(ends.from, ends.to, work) : await copyBack(ends.from, ends.to, work);
   } catch (error) {
-    return { ...failed(messageOf(error)), error: codeOf(error) };
+    return { ...failed(messageOf(withRemedy(error))), error: codeOf(error) };
   }
 }
 

@@ -302,6 +302,22 @@ describe("an outbox that is copied from SQLite to PostgreSQL", () => {
     );
   });
 
+  it("has the damage of the outbox too, unless that is no JSON any more", SLOW, async () => {
+    await using b = await makeBench();
+    const source = createSqliteSource(b.sqlite, "the file");
+    b.sqlite.exec("UPDATE contents SET about = substr(about, 2) WHERE segment = 1");
+    const target = createPostgresTarget(b.postgres, "the database");
+    await assert.rejects(
+      copy(source, target),
+      /^Error: segment 1 of the outbox is damaged: what it says of its events/,
+    );
+    b.sqlite.exec("UPDATE contents SET about = '[' || about, bodies = x'00' WHERE segment = 1");
+    assert.equal((await copy(source, target)).resumed, true);
+    const store = await b.openPostgres();
+    await assert.rejects(observe(store), /segment 1 of the outbox is damaged: its contents are not what was written/);
+    await store.close();
+  });
+
   it("is refused if its newest events are damaged", SLOW, async () => {
     await using b = await makeBench();
     const shell = await openDatabase(pathIn(b.s.folder));

@@ -21,7 +21,7 @@ import {
   type Totals,
 } from "../copying/rows.ts";
 import { KEY_BYTES } from "../message-key.ts";
-import { checksum, countLetter, damaged } from "../segment.ts";
+import { checksum, countLetter, damaged, parseAbout } from "../segment.ts";
 import type { Tx } from "./commits.ts";
 import { createCounts } from "./counts.ts";
 import type { Database } from "./driver.ts";
@@ -129,6 +129,8 @@ function* readSegments(db: Database, { skip, shift }: From): Generator<SegmentRo
   );
   for (const { settledAt, about, bodies, sum, ...segment } of segments.iterate(skip)) {
     if (about === null) throw damaged(segment.first, "it has no contents");
+    // Damage goes along, and is found there as here. Only what is no JSON cannot be stored everywhere.
+    if (sum !== null && sum !== checksum(about, bodies)) parseAbout(segment.first, about);
     yield {
       ...segment,
       about,
