@@ -60,15 +60,7 @@ export function createCounts(): Counts {
       doubts.clear();
       return taken;
     },
-    async add(tx, changes) {
-      if (changes.length === 0) return;
-      // So that they are not counted twice by a daemon that takes a stream now.
-      const streams = [...new Set(changes.map(({ stream }) => stream))].sort((one, other) => one - other);
-      await tx.query("SELECT FROM streams WHERE id = ANY ($1::smallint[]) ORDER BY id FOR KEY SHARE", [streams]);
-      const sums = new Map<string, Change>();
-      for (const change of changes) bump(sums, change);
-      await save(tx, [...sums.values()]);
-    },
+    add,
     async all(sql) {
       const rows = await sql.query<DeliveryCount>(ALL);
       const sums = new Map<string, Change>();
@@ -98,6 +90,16 @@ export function createCounts(): Counts {
       await tx.query(RECOUNT, [stream]);
     },
   };
+}
+
+async function add(tx: Tx, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return;
+  // So that they are not counted twice by a daemon that takes a stream now.
+  const streams = [...new Set(changes.map(({ stream }) => stream))].sort((one, other) => one - other);
+  await tx.query("SELECT FROM streams WHERE id = ANY ($1::smallint[]) ORDER BY id FOR KEY SHARE", [streams]);
+  const sums = new Map<string, Change>();
+  for (const change of changes) bump(sums, change);
+  await save(tx, [...sums.values()]);
 }
 
 const ALL = "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state";
