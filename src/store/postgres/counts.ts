@@ -60,14 +60,16 @@ export function createCounts(): Counts {
       doubts.clear();
       return taken;
     },
-    add,
-    async all(sql) {
-      const rows = await sql.query<DeliveryCount>(ALL);
+    async add(tx, changes) {
+      if (changes.length === 0) return;
+      // So that they are not counted twice by a daemon that takes a stream now.
+      const streams = [...new Set(changes.map(({ stream }) => stream))].sort((one, other) => one - other);
+      await tx.query("SELECT FROM streams WHERE id = ANY ($1::smallint[]) ORDER BY id FOR KEY SHARE", [streams]);
       const sums = new Map<string, Change>();
-      for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
-      for (const change of [...noted.values(), ...writing.values()]) bump(sums, { ...change, stream: 0 });
-      return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
+      for (const change of changes) bump(sums, change);
+      await save(tx, [...sums.values()]);
     },
+    all: (sql) => sumAll(sql, () => [...noted.values(), ...writing.values()]),
     async write(tx, except = new Set()) {
       // A transaction that failed has written nothing.
       for (const change of writing.values()) bump(noted, change);
@@ -92,27 +94,25 @@ export function createCounts(): Counts {
   };
 }
 
-async function add(tx: Tx, changes: readonly Change[]): Promise<void> {
-  if (changes.length === 0) return;
-  // So that they are not counted twice by a daemon that takes a stream now.
-  const streams = [...new Set(changes.map(({ stream }) => stream))].sort((one, other) => one - other);
-  await tx.query("SELECT FROM streams WHERE id = ANY ($1::smallint[]) ORDER BY id FOR KEY SHARE", [streams]);
+async function sumAll(sql: Sql, unwritten: () => readonly Change[]): Promise<readonly DeliveryCount[]> {
+  const rows = await sql.query<DeliveryCount>(ALL);
   const sums = new Map<string, Change>();
-  for (const change of changes) bump(sums, change);
-  await save(tx, [...sums.values()]);
+  for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
+  for (const change of unwritten()) bump(sums, { ...change, stream: 0 });
+  return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
 }
 
 const ALL = "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state";
 
 const RECOUNT = `
   INSERT INTO counts
-   SELECT $1, destination, state, sum(count) FROM (
-     SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
-     UNION ALL
-     SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
-     UNION ALL
-     SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
-   ) AS kept GROUP BY destination, state`;
+  SELECT $1, destination, state, sum(count) FROM (
+    SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
+    UNION ALL
+    SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
+    UNION ALL
+    SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
+  ) AS kept GROUP BY destination, state`;
 
 function bump(sums: Map<string, Change>, change: Change): void {
   const key = `${change.stream} ${change.state} ${change.destination}`;
