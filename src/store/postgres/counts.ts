@@ -88,7 +88,8 @@ export function createCounts(): Counts {
     hold: (stream) => void dropped.delete(stream),
     async recount(tx, stream) {
       forget(stream);
-      await tx.query("DELETE FROM counts WHERE stream = $1", [stream]);
+      // Rows of zero stay: a deletion names the destinations that have ever got anything.
+      await tx.query("UPDATE counts SET count = 0 WHERE stream = $1", [stream]);
       await tx.query(RECOUNT, [stream]);
     },
   };
@@ -112,7 +113,8 @@ const RECOUNT = `
     SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
     UNION ALL
     SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
-  ) AS kept GROUP BY destination, state`;
+  ) AS kept GROUP BY destination, state
+  ON CONFLICT (stream, destination, state) DO UPDATE SET count = excluded.count`;
 
 function bump(sums: Map<string, Change>, change: Change): void {
   const key = `${change.stream} ${change.state} ${change.destination}`;
