@@ -75,7 +75,7 @@ export function printProblems(problems: readonly Problem[]): void {
   for (const problem of problems) printError(`${formatProblem(problem)}\n`);
 }
 
-/** The settings of the outbox. */
+/** The settings of the outbox. The secrets of the other sections need not be readable. */
 export function readOutbox(named: string | undefined): Config["outbox"] | Complaint {
   const opened = openConfigFile(named);
   if (opened.kind === "unreadable") return complaintOfFile(opened);
@@ -84,10 +84,7 @@ export function readOutbox(named: string | undefined): Config["outbox"] | Compla
   return outbox.postgres === null ? { ...outbox, path: resolve(outbox.path) } : outbox;
 }
 
-/**
- * The settings of an outbox that is a file. The secrets of the config need not be readable. `instead`: what to do with a
- * database.
- */
+/** The settings of an outbox that is a file. `instead`: what to do with a database. */
 export function findOutbox(named: string | undefined, instead: string): Config["outbox"] | Complaint {
   const outbox = readOutbox(named);
   if ("code" in outbox || outbox.postgres === null) return outbox;

@@ -1,4 +1,4 @@
-// The only file of the command line that opens an outbox on PostgreSQL. Migrate and doctor load it when there is one.
+// Opens an outbox on PostgreSQL. Migrate and doctor load it when there is one. Beside it, only copy-ends.ts does.
 
 import type { Config, Postgres } from "../model/config.ts";
 import { createClock } from "../runtime/clock.ts";

@@ -93,6 +93,7 @@ const LASTING: ReadonlySet<string> = new Set([
   "schema_missing",
   "schema_older",
   "grants_missing",
+  "copy_unfinished",
   "server_too_old",
 ]);
 

@@ -243,7 +243,7 @@ describe("an outbox that is copied from SQLite to PostgreSQL", () => {
     await using b = await makeBench();
     const source = inSmallBatches(createSqliteSource(b.sqlite, "the file"));
     await copyOnce(source, createPostgresTarget(b.postgres, "the database"));
-    await assert.rejects(b.openPostgres(), /it is a copy that is not finished: run fairlead copy-outbox again/);
+    await assert.rejects(b.openPostgres(), { code: "copy_unfinished" });
   });
 
   it(
@@ -282,6 +282,24 @@ describe("an outbox that is copied from SQLite to PostgreSQL", () => {
     assert.equal(shiftTakers(line + line, 10), (line + line).replaceAll('"at":5', '"at":15'));
     const log = { first: [ATTEMPT], omitted: 0, last: [] };
     assert.deepEqual(JSON.parse(shiftLog(JSON.stringify(log), 10)), { ...log, first: [{ ...ATTEMPT, at: 17 }] });
+  });
+
+  it("shows the times that it has shown, where the clock is not at those of the rows", SLOW, async () => {
+    await using b = await makeBench();
+    const hour = 3_600_000;
+    b.sqlite.exec(`UPDATE meta SET value = ${hour} WHERE name = 'wall_ahead'`);
+    await copy(createSqliteSource(b.sqlite, "the file"), createPostgresTarget(b.postgres, "the database"));
+    const [first] = b.sqlite.prepare<[], number>("SELECT accepted_at FROM segments ORDER BY first").pluck().all();
+    const [segment] = await b.postgres.query("SELECT accepted_at - $1::bigint AS later FROM segments ORDER BY first", [
+      first,
+    ]);
+    const [clock] = await b.postgres.query("SELECT paused_at, stood_still FROM clocks WHERE destination = 'crm'");
+    const [request] = await b.postgres.query("SELECT requested_at FROM deletions");
+    const [log] = await b.postgres.query(`SELECT log::json #>> '{first,0,at}' AS at FROM tried WHERE log IS NOT NULL`);
+    assert.deepEqual(
+      [segment, clock, request, log],
+      [{ later: hour }, { paused_at: 5 + hour, stood_still: 70 }, { requested_at: 5 }, { at: String(7 + hour) }],
+    );
   });
 
   it("is refused if its newest events are damaged", SLOW, async () => {

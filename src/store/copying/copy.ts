@@ -24,6 +24,8 @@ export type Secrets = { readonly salt: string; readonly callKey: string };
 export type Source = {
   /** For messages. */
   readonly name: string;
+  /** Whether it is itself a copy that was not finished. */
+  isUnfinished(): Promise<boolean>;
   /** Stays the same as long as the outbox exists. */
   identity(): Promise<number>;
   state(): Promise<number>;
@@ -56,7 +58,13 @@ export type Target = {
 export type End = { readonly totals: Totals; readonly nextEvent: number; readonly now: At };
 
 export type CopyFault = { readonly code: CopyFaultCode; readonly message: string };
-type CopyFaultCode = "target_not_empty" | "copy_of_another" | "source_changed" | "copy_differs" | "interrupted";
+type CopyFaultCode =
+  | "source_unfinished"
+  | "target_not_empty"
+  | "copy_of_another"
+  | "source_changed"
+  | "copy_differs"
+  | "interrupted";
 
 /** The progress in rows. `began`: those that an earlier run has copied. */
 export type Copying = { readonly done: number; readonly total: number; readonly began: number };
@@ -73,6 +81,7 @@ export type Copied = { readonly totals: Totals; readonly rows: number; readonly 
 
 export async function copyOutbox(job: CopyJob): Promise<Copied | CopyFault> {
   const { source, target } = job;
+  if (await source.isUnfinished()) return unfinished(source);
   const begun = await begin(source, target);
   if ("code" in begun) return begun;
   const { mark, resumed } = begun;
@@ -126,6 +135,10 @@ function sum(numbers: readonly number[]): number {
 }
 
 type Ends = { readonly source: Source; readonly target: Target };
+
+function unfinished({ name }: Source): CopyFault {
+  return { code: "source_unfinished", message: `${name} is itself a copy that is not finished: finish that one first` };
+}
 
 function notEmpty({ name }: Target): CopyFault {
   const message = `${name} holds an outbox already, and a copy needs an empty one: name another, or remove that one first`;

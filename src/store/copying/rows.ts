@@ -43,74 +43,61 @@ export type Table = {
   readonly columns: Readonly<Record<string, Kind>>;
 };
 
-const TRIED: Table = {
-  name: "tried",
-  key: ["event", "destination"],
-  columns: {
-    ...{ event: "number", destination: "text", state: "text", due_at: "time", attempts: "number" },
-    ...{ first_attempt_at: "time", attempted_at: "time", stood_still: "number", settled_at: "time", url: "text" },
-    ...{ status: "number", reason: "odd", finals: "json", accepted_at: "time", about: "json", body: "text" },
-    ...{ log: "log", replayed_at: "time", sum: "number" },
-  },
-};
-
-const DELETIONS: Table = {
-  name: "deletions",
-  key: ["id"],
-  columns: {
-    // Unlike the times of events, these are of the machine's clock on both engines.
-    ...{ id: "text", requested_at: "number", ended_at: "number", status: "text", stage: "text", users: "number" },
-    ...{ scope: "json", sources: "json", up_to: "number", erase: "flag", suppress: "flag", forced: "flag" },
-    ...{ notices: "json", erased: "json", untold: "json" },
-  },
-};
+const TRIED = table("tried", ["event", "destination"], {
+  number: ["event", "attempts", "stood_still", "status", "sum"],
+  time: ["due_at", "first_attempt_at", "attempted_at", "settled_at", "accepted_at", "replayed_at"],
+  text: ["destination", "state", "url", "body"],
+  odd: ["reason"],
+  json: ["finals", "about"],
+  log: ["log"],
+});
 
 /** All tables but those that the engines store in ways of their own. */
 export const TABLES: readonly Table[] = [
   TRIED,
-  {
-    name: "clocks",
-    key: ["destination"],
-    columns: {
-      ...{ destination: "text", paused_at: "time", unserved_at: "time", offline_at: "time", stopped_at: "time" },
-      stood_still: "number",
-    },
-  },
-  DELETIONS,
-  {
-    name: "deletion_users",
-    key: ["deletion", "nth"],
-    columns: { deletion: "text", nth: "number", user_id: "id", hash: "text" },
-  },
-  {
-    name: "deletion_notices",
-    key: ["deletion", "source", "nth"],
-    columns: { deletion: "text", source: "text", nth: "number", event: "number", fates: "json", open: "flag" },
-  },
-  { name: "suppressed", key: ["hash", "source"], columns: { hash: "text", source: "text", since_at: "number" } },
-  {
-    name: "computations",
-    key: ["number"],
-    columns: {
-      ...{ number: "number", id: "text", source: "text", class: "text", name: "odd", key: "text", size: "number" },
-      ...{ created_at: "time", removed_at: "time" },
-    },
-  },
-  {
-    name: "members",
-    key: ["computation", "user"],
-    columns: { computation: "number", user: "odd", value: "text", event: "number" },
-  },
-  {
-    name: "syncs",
-    key: ["number"],
-    columns: {
-      ...{ number: "number", id: "text", kind: "text", state: "text", computation: "number", started_at: "time" },
-      ...{ finished_at: "time", added: "number", changed: "number", removed: "number", done: "number" },
-    },
-  },
-  { name: "changes", key: ["sync", "user"], columns: { sync: "number", user: "odd", value: "text" } },
+  table("clocks", ["destination"], {
+    text: ["destination"],
+    time: ["paused_at", "unserved_at", "offline_at", "stopped_at"],
+    number: ["stood_still"],
+  }),
+  table("deletions", ["id"], {
+    text: ["id", "status", "stage"],
+    // Unlike those of events, these times are of the machine's clock on both engines.
+    number: ["requested_at", "ended_at", "users", "up_to"],
+    json: ["scope", "sources", "notices", "erased", "untold"],
+    flag: ["erase", "suppress", "forced"],
+  }),
+  table("deletion_users", ["deletion", "nth"], { text: ["deletion", "hash"], number: ["nth"], id: ["user_id"] }),
+  table("deletion_notices", ["deletion", "source", "nth"], {
+    text: ["deletion", "source"],
+    number: ["nth", "event"],
+    json: ["fates"],
+    flag: ["open"],
+  }),
+  table("suppressed", ["hash", "source"], { text: ["hash", "source"], number: ["since_at"] }),
+  table("computations", ["number"], {
+    number: ["number", "size"],
+    text: ["id", "source", "class", "key"],
+    odd: ["name"],
+    time: ["created_at", "removed_at"],
+  }),
+  table("members", ["computation", "user"], { number: ["computation", "event"], odd: ["user"], text: ["value"] }),
+  table("syncs", ["number"], {
+    number: ["number", "computation", "added", "changed", "removed", "done"],
+    text: ["id", "kind", "state"],
+    time: ["started_at", "finished_at"],
+  }),
+  table("changes", ["sync", "user"], { number: ["sync"], odd: ["user"], text: ["value"] }),
 ];
+
+function table(
+  name: string,
+  key: readonly string[],
+  byKind: Readonly<Partial<Record<Kind, readonly string[]>>>,
+): Table {
+  const kinds = Object.entries(byKind) as [Kind, readonly string[]][];
+  return { name, key, columns: Object.fromEntries(kinds.flatMap(([kind, all]) => all.map((one) => [one, kind]))) };
+}
 
 /** What is copied one after the other. The order is that of the marks: it stays. */
 export type Part = "segments" | "seen" | Table;

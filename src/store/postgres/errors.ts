@@ -71,6 +71,7 @@ export type RefusalCode =
   | "schema_older"
   | "schema_newer"
   | "grants_missing"
+  | "copy_unfinished"
   | "daemons_older"
   | "server_too_old"
   | "server_is_standby";

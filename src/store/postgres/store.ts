@@ -20,6 +20,7 @@ import { createSharing } from "./daemons.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
+import { OutboxRefused } from "./errors.ts";
 import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
@@ -58,7 +59,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const db = createDatabase(pool, clock);
   try {
     await prepareSchema(db);
-    if (await isUnfinishedCopy(db)) throw new Error(UNFINISHED);
+    if (await isUnfinishedCopy(db)) throw new OutboxRefused("copy_unfinished", UNFINISHED);
     const timeline = await openTimeline(db, options);
     const listeners = createListeners();
     const room = createRoom({ ...NO_DISK, bounds, clock, report, crowded: () => listeners.tell({ kind: "crowded" }) });

@@ -37,6 +37,7 @@ export function createSqliteSource(db: Database, name: string): Source {
   const shift = readMemory(db)?.shift ?? 0;
   return {
     name,
+    isUnfinished: async () => readMark(db) !== null,
     identity: async () => fingerprint(readSecrets(db).salt),
     // The first transaction of each daemon writes there.
     state: async () => fingerprint(JSON.stringify(db.prepare("SELECT name, value FROM meta ORDER BY name").all())),
@@ -130,7 +131,9 @@ function* readSegments(db: Database, { skip, shift }: From): Generator<SegmentRo
     if (about === null) throw damaged(segment.first, "it has no contents");
     yield {
       ...segment,
-      ...{ about, bodies, sum: sum ?? checksum(about, bodies) },
+      about,
+      bodies,
+      sum: sum ?? checksum(about, bodies),
       acceptedAt: segment.acceptedAt + shift,
       routes: routes.all(segment.first).map(({ destination, states, takers }) => ({
         destination,
