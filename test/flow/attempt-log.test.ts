@@ -7,8 +7,8 @@ import { OFFLINE, REFUSED } from "./network.ts";
 
 const CALL = { userId: "u1", event: "Order Completed" };
 
-async function logs({ outbox }: TestDaemon): Promise<readonly (AttemptLog | null)[]> {
-  const rows = await outbox.query<{ log: string | null }>("SELECT log FROM tried ORDER BY event, destination");
+async function logs(daemon: TestDaemon): Promise<readonly (AttemptLog | null)[]> {
+  const rows = await daemon.query<{ log: string | null }>("SELECT log FROM tried ORDER BY event, destination");
   return rows.map(({ log: text }) => (text === null ? null : JSON.parse(text)));
 }
 
@@ -131,6 +131,7 @@ describe("the log of attempts", () => {
   it("goes on over a restart", async () => {
     await using d = await startDaemon({ answers: () => 500 });
     await d.call("/v1/track", CALL);
+    await d.clock.advance("100ms");
     await using again = await d.crash({ answers: () => 200 });
     await again.clock.advance("2s");
     const { first } = await log(again);

@@ -55,6 +55,8 @@ export type TestDaemon = AsyncDisposable & {
   admin(method: string, path: string, options?: AdminOptions): Promise<Answer>;
   rows(): Promise<readonly DeliveryRow[]>;
   row(): Promise<DeliveryRow>;
+  /** As an operator asks it in the shell of the database. */
+  query<R>(sql: string): Promise<readonly R[]>;
   /** What a kill at this moment would leave, taken over by a new daemon. */
   crash(options?: DaemonOptions): Promise<TestDaemon>;
   /** Kills it; others that have the same outbox open see for themselves. */
@@ -104,7 +106,7 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
     clock: life.clock,
     random: createFalseRandom(options.beside ? ++beside : 0),
     post: (request) => life.unlessDead(() => network.post(request)),
-    report: options.report?.(clock) ?? createFalseReport(told),
+    report: options.report?.(clock) ?? createFalseReport(told, life.isOver),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, watch() {}, declare() {} },
     disk: {
       space: async (path) => (options.space ?? roomy)(path),
@@ -177,9 +179,12 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
       await assertDocumented({ method, path, sent, status, type: answer.headers.get("content-type"), text });
       return answer;
     },
+    async query(sql) {
+      await caughtUp();
+      return outbox.query(sql);
+    },
     async rows() {
-      // Counting has what waits for another commit written, as whatever an operator asks for does.
-      await store?.backlog.counts();
+      await caughtUp();
       return outbox.rows();
     },
     async row() {
@@ -189,12 +194,10 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
       return only;
     },
     async crash(crashOptions = {}) {
+      // A copy is what a kill leaves; without one, the daemon itself has to die.
+      if (!outbox.isCopied) life.end();
+      handedOn = !outbox.isCopied;
       const next = await outbox.kill();
-      // Where the outbox itself is killed, what goes on here would only find that out.
-      if (next === outbox) {
-        life.end();
-        handedOn = true;
-      }
       await daemon.stop();
       return startOn(next, { clock, ...crashOptions, config: { ...config, ...crashOptions.config } });
     },
@@ -212,6 +215,11 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
   };
   await clock.rest();
   return daemon;
+
+  /** Counting has what waits for another commit written, as whatever an operator asks for does. */
+  async function caughtUp(): Promise<void> {
+    await store?.backlog.counts();
+  }
 
   async function send(port: number, request: Request): Promise<Answer> {
     const handle = handles.get(port);
@@ -265,10 +273,11 @@ function createFalseRandom(nth: number) {
   };
 }
 
-function createFalseReport(told: Told[]): Report {
+function createFalseReport(told: Told[], isOver: () => boolean): Report {
   return new Proxy({} as Report, {
     get: (_, what) => {
       return (...args: unknown[]) => {
+        if (isOver()) return;
         if (what === "unexpected") throw new Error(`unexpected: ${String(args[0])}`, { cause: args[1] });
         told.push({ what: String(what), args });
       };

@@ -33,7 +33,7 @@ async function shown(d: TestDaemon): Promise<string> {
 
 /** What is in the log goes into the file, as it does after some MB. */
 async function checkpoint(d: TestDaemon): Promise<void> {
-  if (ENGINE === "sqlite") await d.outbox.query("PRAGMA wal_checkpoint(PASSIVE)");
+  if (ENGINE === "sqlite") await d.query("PRAGMA wal_checkpoint(PASSIVE)");
 }
 
 function answering(...answers: readonly Behaviour[]): () => Behaviour {

@@ -22,12 +22,13 @@ export type Outbox = {
   readonly path: string;
   readonly open: OpenStore;
   rows(): Promise<readonly DeliveryRow[]>;
-  /** As an operator does it in the shell. */
   query<R>(sql: string): Promise<readonly R[]>;
   /** Nobody can write any more, as while a program that has begun to write hangs, or on a standby; call what it answers to end that. */
   lock(): Promise<() => Promise<void>>;
   /** The files, or tables, in which this text stands. */
   findText(text: string): Promise<readonly string[]>;
+  /** Whether `kill` leaves the outbox as it is, and answers a copy. */
+  readonly isCopied: boolean;
   /** What a kill of its daemons would leave, for others to open. */
   kill(): Promise<Outbox>;
   /** Ends the connections of the daemon that has this clock, as its kill does. */
@@ -89,6 +90,7 @@ function inFolder(folder: string): Outbox {
       for (const end of ["", "-wal", "-shm"]) if ((await readFile(path + end)).includes(text)) found.push(end || "db");
       return found;
     },
+    isCopied: true,
     async kill() {
       const next = inFolder(await mkdtemp(join(SCRATCH, "fairlead-crash-")));
       for (const end of ["", "-wal"]) await copyFile(path + end, next.path + end);

@@ -46,9 +46,9 @@ export async function createSchema(open: OpenStore): Promise<Outbox> {
   const server = await startPglite();
   schemas += 1;
   const path = `flow_${schemas}`;
+  const pool = await server.connect(path);
 
   async function query<R>(text: string, values?: readonly unknown[]): Promise<readonly R[]> {
-    const pool = await server.connect(path);
     const connection = await pool.connect();
     try {
       return await connection.query<R>(text, values);
@@ -87,6 +87,7 @@ export async function createSchema(open: OpenStore): Promise<Outbox> {
       }
       return found;
     },
+    isCopied: false,
     async kill() {
       for (const pool of pools.get(path)?.values() ?? []) await pool.kill();
       pools.delete(path);

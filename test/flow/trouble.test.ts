@@ -18,8 +18,7 @@ async function callMany(d: TestDaemon, count: number, event: string): Promise<vo
 /** Nobody can write while this runs, as when an operator has begun a transaction in the shell. */
 async function whileLocked(d: TestDaemon, run: () => Promise<void>): Promise<void> {
   const unlock = await d.outbox.lock();
-  await run();
-  await unlock();
+  await run().finally(unlock);
 }
 
 /** As `whileLocked`, without the seconds for which SQLite waits with each commit. */
@@ -28,11 +27,11 @@ async function breakDisk(d: TestDaemon): Promise<() => Promise<unknown>> {
   const tables = ["progress", "tried", "segments"];
   const does = (table: string): string => (table === "segments" ? "INSERT" : "UPDATE");
   for (const table of tables) {
-    await d.outbox.query(
+    await d.query(
       `CREATE TRIGGER failing_${table} BEFORE ${does(table)} ON ${table} BEGIN SELECT RAISE(ABORT, 'disk full'); END`,
     );
   }
-  return () => Promise.all(tables.map((table) => d.outbox.query(`DROP TRIGGER failing_${table}`)));
+  return () => Promise.all(tables.map((table) => d.query(`DROP TRIGGER failing_${table}`)));
 }
 
 describe("a short outage", () => {
@@ -140,7 +139,9 @@ describe("a retry that the disk has changed", () => {
     await using d = await startDaemon({ answers: () => (up ? 200 : 503) });
     await d.call("/v1/track", TRACK);
     await d.call("/v1/track", TRACK);
-    await d.outbox.query("UPDATE tried SET body = replace(body, 'Signed', 'Resigned') WHERE event = 2");
+    await d.query(
+      "UPDATE tried SET body = replace(body, 'Signed', 'Resigned') WHERE event = (SELECT max(event) FROM tried)",
+    );
     up = true;
     await d.clock.advance("1m");
     const rows = await d.rows();

@@ -8,6 +8,7 @@ import { startProxy } from "./postgres-proxy.ts";
 import {
   type Cluster,
   checkTables,
+  countedIn,
   hooksOf,
   LONGEST_STOP,
   type Load,
@@ -224,6 +225,10 @@ async function finish(cluster: Cluster, load: Load, others = 0): Promise<void> {
   await soon(
     async () => (await cluster.ask("SELECT FROM progress WHERE NOT done")).length === 0,
     () => "nothing waits",
+  );
+  await soon(
+    async () => (await countedIn(cluster.ask)) === `delivered ${load.acknowledged.size + others}`,
+    () => "all is counted",
   );
   await Promise.all(cluster.members.map(cluster.stop));
   assert.equal(cluster.receiver.forged, 0);

@@ -28,6 +28,8 @@ export type MemberBatch = {
 
 type CarefulParts = AppendParts & {
   readonly openBatch: (tx: Tx, changes: readonly MemberChange[]) => Promise<MemberBatch>;
+  /** Writes the settlements that wait: what has ended is not withdrawn. */
+  readonly caughtUp: () => Promise<void>;
   readonly withdrawRows: (tx: Tx, withdrawal: Withdrawal) => Promise<readonly DeliveryKey[]>;
   readonly notices: {
     has(tx: Tx, notice: Notice, source: string): Promise<boolean>;
@@ -51,8 +53,9 @@ type Done = {
  * their callers repeat what failed.
  */
 export function createCareful(parts: CarefulParts): (entries: readonly Entry[]) => ReturnType<Store["append"]> {
-  const { engine } = parts;
+  const { engine, caughtUp } = parts;
   return async function appendCarefully(entries) {
+    await caughtUp();
     const withdrawn: DeliveryKey[] = [];
     let tried: Done | null = null;
     const written = await engine.write("commit", async (tx) => {

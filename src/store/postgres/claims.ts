@@ -153,12 +153,17 @@ export async function take(tx: Tx, { stream, epoch }: Held, { name, pace }: Clai
   return row ?? null;
 }
 
+type Leaving = Pick<Claimant, "name"> & {
+  /** The streams whose counts may be wrong. */
+  readonly doubts: readonly number[];
+};
+
 /** Gives everything up, so that others can take it at once. */
-export async function giveUpAll(tx: Tx, held: ReadonlyMap<number, number>, name: string): Promise<void> {
+export async function giveUpAll(tx: Tx, held: ReadonlyMap<number, number>, { name, doubts }: Leaving): Promise<void> {
   await tx.query(
-    `UPDATE streams SET holder = NULL, dirty = false FROM unnest($1::smallint[], $2::bigint[]) h (id, epoch)
+    `UPDATE streams SET holder = NULL, dirty = streams.id = ANY ($3::smallint[]) FROM unnest($1::smallint[], $2::bigint[]) h (id, epoch)
      WHERE streams.id = h.id AND streams.epoch = h.epoch`,
-    [[...held.keys()], [...held.values()]],
+    [[...held.keys()], [...held.values()], doubts],
   );
   await tx.query("UPDATE leases SET holder = NULL WHERE holder = $1", [name]);
   await tx.query("DELETE FROM daemons WHERE id = $1", [name]);

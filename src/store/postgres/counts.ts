@@ -69,13 +69,7 @@ export function createCounts(): Counts {
       for (const change of changes) bump(sums, change);
       await save(tx, [...sums.values()]);
     },
-    async all(sql) {
-      const rows = await sql.query<DeliveryCount>(ALL);
-      const sums = new Map<string, Change>();
-      for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
-      for (const change of [...noted.values(), ...writing.values()]) bump(sums, { ...change, stream: 0 });
-      return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
-    },
+    all: (sql) => sumAll(sql, () => [...noted.values(), ...writing.values()]),
     async write(tx, except = new Set()) {
       // A transaction that failed has written nothing.
       for (const change of writing.values()) bump(noted, change);
@@ -94,23 +88,33 @@ export function createCounts(): Counts {
     hold: (stream) => void dropped.delete(stream),
     async recount(tx, stream) {
       forget(stream);
-      await tx.query("DELETE FROM counts WHERE stream = $1", [stream]);
+      // Rows of zero stay: a deletion names the destinations that have ever got anything.
+      await tx.query("UPDATE counts SET count = 0 WHERE stream = $1", [stream]);
       await tx.query(RECOUNT, [stream]);
     },
   };
+}
+
+async function sumAll(sql: Sql, unwritten: () => readonly Change[]): Promise<readonly DeliveryCount[]> {
+  const rows = await sql.query<DeliveryCount>(ALL);
+  const sums = new Map<string, Change>();
+  for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
+  for (const change of unwritten()) bump(sums, { ...change, stream: 0 });
+  return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
 }
 
 const ALL = "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state";
 
 const RECOUNT = `
   INSERT INTO counts
-   SELECT $1, destination, state, sum(count) FROM (
-     SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
-     UNION ALL
-     SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
-     UNION ALL
-     SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
-   ) AS kept GROUP BY destination, state`;
+  SELECT $1, destination, state, sum(count) FROM (
+    SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
+    UNION ALL
+    SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
+    UNION ALL
+    SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
+  ) AS kept GROUP BY destination, state
+  ON CONFLICT (stream, destination, state) DO UPDATE SET count = excluded.count`;
 
 function bump(sums: Map<string, Change>, change: Change): void {
   const key = `${change.stream} ${change.state} ${change.destination}`;

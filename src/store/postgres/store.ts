@@ -160,7 +160,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
   const settling = createSettling(engine);
   const { caughtUp } = settling;
   const notices = createNotices({ ...engine, caughtUp });
-  const intake = createIntakes(engine, { ...users, notices, room });
+  const intake = createIntakes(engine, { ...users, notices, room, caughtUp });
   const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
   const steps = createReplaySteps({ engine, ...users });
   const moved = (): void => tell({ kind: "moved" });
@@ -176,7 +176,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     lookup,
     waiting: createWaiting(engine),
     replay: createReplay({ steps, clock, lookup, room, moved }),
-    withdraw: createWithdraw(engine),
+    withdraw: createWithdraw(engine, caughtUp),
     members: createMembers(engine, users),
     deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance }),
     clocks: await openStoredClocks(engine),
@@ -226,15 +226,16 @@ async function openUsers(engine: Engine) {
 type IntakeParts = Pick<Awaited<ReturnType<typeof openUsers>>, "suppression"> & {
   readonly notices: Notices;
   readonly room: Room;
+  readonly caughtUp: () => Promise<void>;
 };
 
-function createIntakes(engine: Engine, { suppression, notices, room }: IntakeParts): Intake {
+function createIntakes(engine: Engine, { suppression, notices, room, caughtUp }: IntakeParts): Intake {
   const parts = { engine, numbers: createNumbers(engine.clock), refuses: suppression.refuses };
   const withdraw = (tx: Tx, withdrawal: Withdrawal) => withdrawRows(tx, engine, withdrawal);
   return createIntake({
     ...parts,
     room,
-    careful: createCareful({ ...parts, openBatch, withdrawRows: withdraw, notices }),
+    careful: createCareful({ ...parts, caughtUp, openBatch, withdrawRows: withdraw, notices }),
   });
 }
 

@@ -100,19 +100,13 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
         throw error;
       }
     },
-    refused: (one) => loseAll([one], state, parts),
-    fence: (stream) =>
-      state.inTurn(async () => {
-        const epoch = state.held.get(stream);
-        if (epoch === undefined) return;
-        const next = await db.transaction((tx) => take(tx, { stream, epoch }, parts));
-        if (next) keep(state, next, parts);
-        else await lose([stream], state, parts);
-      }),
+    refused: (one) => retakeAll([one], state, parts),
+    fence: (stream) => state.inTurn(() => retake(stream, state, parts)),
     async release() {
+      const doubts = counts.takeDoubts();
       await db.transaction(async (tx) => {
         await counts.write(tx, lostIn(state.held, await beatStreams(tx, state.held)));
-        await giveUpAll(tx, state.held, name);
+        await giveUpAll(tx, state.held, { name, doubts });
       });
       counts.written();
     },
@@ -140,7 +134,7 @@ async function beat(state: State, parts: StreamsParts): Promise<void> {
   state.leadsUntil = leads ? startedAt + pace.silence : 0;
   if (leads && !led) elected();
   const lost = [...held].flatMap(([stream, epoch]) => (ours.has(stream) ? [] : [{ stream, epoch }]));
-  if (lost.length > 0) await loseAll(lost, state, parts);
+  await retakeAll(lost, state, parts);
   // The server has crashed, or a standby has taken its place: it may have forgotten the last settlements, whose commits do not
   // wait for the disk.
   const isForgetful = !remembered && !isFirst;
@@ -203,21 +197,23 @@ async function letGoOfOthers({ held, home }: State, { db, name, counts }: Stream
   for (const stream of idle) held.delete(stream);
 }
 
-/** Loses those that are not in another epoch here as well. */
-function loseAll(streams: readonly Held[], state: State, parts: StreamsParts): Promise<void> {
-  return state.inTurn(async () => {
-    const lost = streams.filter(({ stream, epoch }) => state.held.get(stream) === epoch);
-    const ids = lost.map(({ stream }) => stream);
-    if (ids.length > 0) await lose(ids, state, parts);
+/** What was refused to the epochs of these: some of them may have another one here as well by now. */
+async function retakeAll(refused: readonly Held[], state: State, parts: StreamsParts): Promise<void> {
+  if (refused.length === 0) return;
+  await state.inTurn(async () => {
+    for (const { stream, epoch } of refused) if (state.held.get(stream) === epoch) await retake(stream, state, parts);
   });
 }
 
-async function lose(streams: readonly number[], state: State, parts: StreamsParts): Promise<void> {
+/** Raises the epoch of a stream, and loses it if it is somebody else's. */
+async function retake(stream: number, state: State, parts: StreamsParts): Promise<void> {
   const { held } = state;
-  for (const stream of streams) {
-    held.delete(stream);
-    parts.counts.drop(stream);
-  }
+  const epoch = held.get(stream);
+  if (epoch === undefined) return;
+  const next = await parts.db.transaction((tx) => take(tx, { stream, epoch }, parts));
+  if (next) return keep(state, next, parts);
+  held.delete(stream);
+  parts.counts.drop(stream);
   parts.tell({ kind: "lost", has: (ref) => !held.has(placeOf(ref).stream) });
   if (held.has(state.home.stream)) return;
   state.home = await claimHome(parts.db, parts);
