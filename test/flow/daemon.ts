@@ -61,6 +61,9 @@ export type TestDaemon = AsyncDisposable & {
   crash(options?: DaemonOptions): Promise<TestDaemon>;
   /** Kills it; others that have the same outbox open see for themselves. */
   die(): Promise<void>;
+  /** Keeps it from running, as SIGSTOP does, until `thaw`. Others do not see a difference from a kill. */
+  freeze(): void;
+  thaw(): void;
   stop(): Promise<void>;
 };
 
@@ -105,7 +108,7 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
   const app = createApp(config, {
     clock: life.clock,
     random: createFalseRandom(options.beside ? ++beside : 0),
-    post: (request) => life.unlessDead(() => network.post(request)),
+    post: (request) => life.live(() => network.post(request)),
     report: options.report?.(clock) ?? createFalseReport(told, life.isOver),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, watch() {}, declare() {} },
     disk: {
@@ -205,6 +208,8 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
       life.end();
       await outbox.disconnect(life.clock);
     },
+    freeze: life.freeze,
+    thaw: life.thaw,
     async stop() {
       const stopping = life.isOver() ? null : app.stop();
       await clock.advance("6s");
@@ -234,20 +239,39 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
 /** What a process does until it is killed; then nothing of it runs any more, though its clock is that of others. */
 function createLife(clock: FalseClock) {
   let over = false;
+  let thawing: PromiseWithResolvers<void> | null = null;
   const never = new Promise<never>(() => {});
-  const unlessDead = <T>(run: () => Promise<T>): Promise<T> =>
-    over ? never : run().then((answer) => (over ? never : answer));
+  const goOn = (): Promise<void> => (over ? never : (thawing?.promise ?? Promise.resolve()));
+
+  async function live<T>(run: () => Promise<T>): Promise<T> {
+    await goOn();
+    const answer = await run();
+    await goOn();
+    return answer;
+  }
+
   return {
     isOver: () => over,
     end(): void {
       over = true;
     },
-    unlessDead,
+    freeze(): void {
+      thawing ??= Promise.withResolvers();
+    },
+    thaw(): void {
+      thawing?.resolve();
+      thawing = null;
+    },
+    live,
     clock: {
       ...clock,
-      after: (ms: number, run: () => void) => clock.after(ms, () => over || run()),
-      sleep: (ms: number, signal: AbortSignal) => unlessDead(() => clock.sleep(ms, signal)),
-      nextTurn: () => unlessDead(() => clock.nextTurn()),
+      after: (ms: number, run: () => void) =>
+        clock.after(ms, () => {
+          if (thawing) void thawing.promise.then(run);
+          else if (!over) run();
+        }),
+      sleep: (ms: number, signal: AbortSignal) => live(() => clock.sleep(ms, signal)),
+      nextTurn: () => live(() => clock.nextTurn()),
     },
   };
 }

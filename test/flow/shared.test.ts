@@ -180,6 +180,33 @@ describe("a daemon that dies beside another one", () => {
   });
 });
 
+describe("a daemon that was kept from running until another one took its stream", () => {
+  it("writes nothing there when it runs again, and takes calls into a stream of its own", async () => {
+    const delivery = { ...makeConfig().delivery, concurrency: 8 };
+    await using both = await startBoth({ config: { delivery }, answers: () => ({ status: 200, after: 100 }) });
+    const { first, second } = both;
+    await call(second, ...ids(100));
+    await first.clock.advance("1s");
+    second.freeze();
+    await first.clock.advance("15s");
+    const taken = arrived(first);
+    const before = arrived(second);
+    assert.deepEqual([...new Set([...before, ...taken])].sort(), [...ids(100)].sort());
+    second.thaw();
+    await call(second, "new1", "new2", "m1");
+    await first.clock.advance("10s");
+    // What it had in memory it sends again only until it hears that the stream is lost.
+    const again = arrived(second).slice(before.length);
+    assert.deepEqual(again.filter((id) => id.startsWith("new")).sort(), ["new1", "new2"]);
+    assert.ok(again.length <= 2 + 2 * 8, `it has sent ${again.length}`);
+    assert.deepEqual(arrived(first), taken);
+    const rows = await first.rows();
+    assert.deepEqual([rows.length, rows.every(({ state }) => state === "delivered")], [102, true]);
+    const { json } = await first.admin("GET", "/api/status");
+    assert.match(JSON.stringify(json.destinations), /"delivered":102/);
+  });
+});
+
 describe("a daemon that stops beside another one", () => {
   it("leaves that one what waits, at once", async () => {
     await using both = await startBoth({ answers: () => 200 }, { answers: () => 503 });

@@ -113,6 +113,8 @@ async function writeOrEach(batch: readonly Pending[], engine: Engine): Promise<v
       else one.resolve(done.has(one) ? "written" : "gone");
     }
     if (again.length > 0) await writeOrEach(again, engine);
+    // Whoever makes room can remove what has ended.
+    engine.size.add(0);
   } catch (error) {
     wrote(false);
     report.storeFailed("commit", error);

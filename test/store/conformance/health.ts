@@ -62,6 +62,18 @@ export function describeHealth(open: OpenStore, { clock }: Abilities): void {
       assert.equal(s.crowdings(), 1);
     });
 
+    it("says so when a delivery has ended: there may be something to remove now", async () => {
+      await using s = await startStore(open);
+      await s.append(makeEntry());
+      const [one = assert.fail()] = await s.read();
+      s.setMaxSize(1);
+      const crowdings = s.crowdings();
+      await s.store().settle(one, delivered(one, s.clock.now()));
+      // Until this, what was settled may wait to be written.
+      await s.counts();
+      assert.ok(s.crowdings() > crowdings);
+    });
+
     it("does not say so again when nothing can be removed: whoever removes is woken by it", async () => {
       await using s = await startStore(open);
       s.setMaxSize(1);
