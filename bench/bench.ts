@@ -12,6 +12,7 @@ import { describe } from "./machine.ts";
 import { writeStory } from "./million.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
 import { type Peer, preparePeers } from "./peers/peers.ts";
+import { benchPostgres } from "./postgres/postgres.ts";
 import { profile } from "./profile.ts";
 import { occupationsOf, type Result, resultOf, type Sample } from "./results.ts";
 import { isForPeers, isMeasuredOnce, type Line, measure, type Turn } from "./rows.ts";
@@ -28,6 +29,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const [first, ...rest] = argv;
     if (first === "client") await benchClient();
     else if (first === "growth") await benchGrowth(rest);
+    else if (first === "postgres") await benchPostgres(rest);
     else await benchRows(argv);
     return 0;
   } catch (error) {

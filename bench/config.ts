@@ -9,6 +9,11 @@ export function writeSmallConfig(port: number): string {
   return writeConfigOf([port]);
 }
 
+/** The same with the outbox in a database. */
+export function writeSharedConfig(port: number, url: string): string {
+  return writeSmallConfig(port).replace("outbox: {", `outbox: { url: "${url}",`);
+}
+
 /** One source, and a destination at each of these ports: all of them get every event. */
 export function writeConfigOf(ports: readonly number[]): string {
   const destinations = ports.map(

@@ -15,6 +15,7 @@ type Manifest = {
   readonly version: string;
   readonly license?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
 };
 
 /** The notices of all that is in the binary but Fairlead itself, as one text. Throws if a package has no licence. */
@@ -44,9 +45,10 @@ export function listNotices(): readonly Notice[] {
   for (let name = pending.shift(); name !== undefined; name = pending.shift()) {
     if (found.has(name)) continue;
     const folder = join(ROOT, "node_modules", name);
-    const { version, license = "", dependencies = {} } = readManifest(folder);
+    const { version, license = "", dependencies = {}, optionalDependencies = {} } = readManifest(folder);
     found.set(name, { name, version, licence: license, text: readLicence(folder) });
-    pending.push(...Object.keys(dependencies));
+    const optional = Object.keys(optionalDependencies).filter((one) => existsSync(join(ROOT, "node_modules", one)));
+    pending.push(...Object.keys(dependencies), ...optional);
   }
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -57,11 +59,18 @@ function readManifest(folder: string): Manifest {
 
 function readLicence(folder: string): string {
   const files = readdirSync(folder).filter((name) => /^(licen[cs]e|copying|notice)(\.\w+)?$/i.test(name));
+  if (files.length === 0) return licenceIn(readFileSync(join(folder, "README.md"), "utf8"));
   return files
     .toSorted()
     .filter((name) => existsSync(join(folder, name)))
     .map((name) => readFileSync(join(folder, name), "utf8").trim())
     .join("\n\n");
+}
+
+/** The section of a README that is the licence, where it has no file of its own. */
+function licenceIn(readme: string): string {
+  const [, text = ""] = readme.split(/^#+ licen[cs]e\s*$/im);
+  return text.split(/^#/m, 1).join("").trim();
 }
 
 function head(title: string): string {

@@ -64,8 +64,10 @@ export function createIntake({ room, careful, ...parts }: IntakeParts): Intake {
     while (queue.length > 0) {
       const group = takeGroup(queue);
       const [one] = group;
-      if (one && needsCare(one)) one.resolve(await careful(one.entries));
-      else await appendOrEach(group);
+      await parts.engine.gate.together(async () => {
+        if (one && needsCare(one)) one.resolve(await careful(one.entries));
+        else await appendOrEach(group);
+      });
     }
     running = null;
   }
@@ -107,7 +109,7 @@ type AppendGroup = (
 
 function createAppendGroup(parts: AppendParts): AppendGroup {
   const { engine, refuses } = parts;
-  const { db, report, streams, tell } = engine;
+  const { db, report, streams, counts, tell } = engine;
   const write = createSafeWrite(parts);
   /** Events may be stored whose calls were answered that they are not: they are read from the store. */
   let isInDoubt = false;
@@ -118,14 +120,13 @@ function createAppendGroup(parts: AppendParts): AppendGroup {
       if (isInDoubt) tell({ kind: "moved" });
       isInDoubt = false;
       engine.wrote(true);
-      // Also repeats may find it crowded.
-      engine.size.add(0);
       return receipts;
     } catch (error) {
       report.storeFailed("commit", error);
       engine.wrote(false);
       if (!isLost(error)) return "failed";
       isInDoubt = true;
+      counts.doubt([streams.home().stream]);
       return "away";
     }
   };
@@ -138,7 +139,7 @@ function createAppendGroup(parts: AppendParts): AppendGroup {
       const { held, now, drafted, result } = await write(plan);
       if (result === "placed") return receiptsOf(plan, noteStored(engine, held, drafted));
       if (tries === MOST_TRIES) throw new Error(`the events were ${result} ${tries} times in a row`);
-      if (result === "refused") await streams.refused(held.stream);
+      if (result === "refused") await streams.refused(held);
       else known = new Set([...known, ...(await findSeen(db, plan.keys, now - DAY))]);
     }
   }

@@ -13,11 +13,19 @@ export type Counts = {
   /** Writes the changes of an operator in their transaction, in whichever streams. */
   add(tx: Tx, changes: readonly Change[]): Promise<void>;
   all(sql: Sql): Promise<readonly DeliveryCount[]>;
-  /** Writes what was noted; `written`: that was committed. */
-  write(tx: Tx): Promise<void>;
+  /** Writes what was noted, but for these streams; `written`: that was committed. */
+  write(tx: Tx, except?: ReadonlySet<number>): Promise<void>;
   written(): void;
+  /** Somebody else has taken this stream, and counts it. */
+  drop(stream: number): void;
+  /** This daemon holds it now. */
+  hold(stream: number): void;
   /** Counts the deliveries of a stream, whose row must be locked. */
   recount(tx: Tx, stream: number): Promise<void>;
+  /** It is not known what was written in these streams: a commit was not answered, or the server has crashed. */
+  doubt(streams: readonly number[]): void;
+  /** The streams to be counted anew; from then on they are believed. */
+  takeDoubts(): readonly number[];
 };
 
 export type Change = {
@@ -31,9 +39,27 @@ export function createCounts(): Counts {
   let noted = new Map<string, Change>();
   /** What a write that is not known to be committed has. */
   let writing = new Map<string, Change>();
+  const dropped = new Set<number>();
+  const doubts = new Set<number>();
+
+  function forget(stream: number): void {
+    for (const changes of [noted, writing]) {
+      for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
+    }
+  }
 
   return {
-    note: (stream, destination, state, by) => bump(noted, { stream, destination, state, by }),
+    note(stream, destination, state, by) {
+      if (!dropped.has(stream)) bump(noted, { stream, destination, state, by });
+    },
+    doubt(streams) {
+      for (const stream of streams) doubts.add(stream);
+    },
+    takeDoubts() {
+      const taken = [...doubts];
+      doubts.clear();
+      return taken;
+    },
     async add(tx, changes) {
       if (changes.length === 0) return;
       // So that they are not counted twice by a daemon that takes a stream now.
@@ -43,46 +69,52 @@ export function createCounts(): Counts {
       for (const change of changes) bump(sums, change);
       await save(tx, [...sums.values()]);
     },
-    async all(sql) {
-      const rows = await sql.query<DeliveryCount>(
-        "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state",
-      );
-      const sums = new Map<string, Change>();
-      for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
-      for (const change of [...noted.values(), ...writing.values()]) bump(sums, { ...change, stream: 0 });
-      return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
-    },
-    async write(tx) {
+    all: (sql) => sumAll(sql, () => [...noted.values(), ...writing.values()]),
+    async write(tx, except = new Set()) {
       // A transaction that failed has written nothing.
       for (const change of writing.values()) bump(noted, change);
-      writing = noted;
-      noted = new Map();
+      const all = [...noted];
+      writing = new Map(all.filter(([, { stream }]) => !except.has(stream)));
+      noted = new Map(all.filter(([, { stream }]) => except.has(stream)));
       await save(tx, [...writing.values()]);
     },
     written() {
       writing = new Map();
     },
+    drop(stream) {
+      dropped.add(stream);
+      forget(stream);
+    },
+    hold: (stream) => void dropped.delete(stream),
     async recount(tx, stream) {
-      for (const changes of [noted, writing]) {
-        for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
-      }
+      forget(stream);
       // Rows of zero stay: a deletion names the destinations that have ever got anything.
       await tx.query("UPDATE counts SET count = 0 WHERE stream = $1", [stream]);
-      await tx.query(
-        `INSERT INTO counts
-         SELECT $1, destination, state, sum(count) FROM (
-           SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
-           UNION ALL
-           SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
-           UNION ALL
-           SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
-         ) AS kept GROUP BY destination, state
-         ON CONFLICT (stream, destination, state) DO UPDATE SET count = excluded.count`,
-        [stream],
-      );
+      await tx.query(RECOUNT, [stream]);
     },
   };
 }
+
+async function sumAll(sql: Sql, unwritten: () => readonly Change[]): Promise<readonly DeliveryCount[]> {
+  const rows = await sql.query<DeliveryCount>(ALL);
+  const sums = new Map<string, Change>();
+  for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
+  for (const change of unwritten()) bump(sums, { ...change, stream: 0 });
+  return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
+}
+
+const ALL = "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state";
+
+const RECOUNT = `
+  INSERT INTO counts
+  SELECT $1, destination, state, sum(count) FROM (
+    SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
+    UNION ALL
+    SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
+    UNION ALL
+    SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
+  ) AS kept GROUP BY destination, state
+  ON CONFLICT (stream, destination, state) DO UPDATE SET count = excluded.count`;
 
 function bump(sums: Map<string, Change>, change: Change): void {
   const key = `${change.stream} ${change.state} ${change.destination}`;

@@ -4,6 +4,7 @@ import type { Report } from "../../model/report.ts";
 import type { Pace } from "./claims.ts";
 import type { Counts } from "./counts.ts";
 import type { Database, Tx } from "./database.ts";
+import type { Gate } from "./gate.ts";
 import type { News } from "./news.ts";
 import type { Size } from "./size.ts";
 import type { Streams } from "./streams.ts";
@@ -17,6 +18,7 @@ export type Engine = {
   readonly write: Write;
   readonly streams: Streams;
   readonly counts: Counts;
+  readonly gate: Gate;
   readonly news: News;
   readonly clock: Clock;
   readonly report: Report;

@@ -14,7 +14,7 @@ import { type Apart, AS_TEXT, COLUMNS, MASK, setApart, toRow } from "./apart.ts"
 import { bitsOf } from "./bits.ts";
 import type { Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
-import { isLost } from "./errors.ts";
+import { CommitLost, isLost } from "./errors.ts";
 import { placeOf } from "./streams.ts";
 
 /** How long settlements wait for others to share a transaction, and how many do not wait. */
@@ -57,8 +57,10 @@ export function createSettling(engine: Engine): Settling {
       begin();
     },
     async caughtUp() {
-      begin();
-      while (running) await running;
+      while (running || waiting.length > 0) {
+        begin();
+        await running;
+      }
     },
   };
 
@@ -77,7 +79,7 @@ export function createSettling(engine: Engine): Settling {
     await clock.nextTurn();
     const batch = takeBatch(waiting);
     waiting = waiting.filter((one) => !batch.has(one));
-    await writeOrEach([...batch], engine);
+    await engine.gate.together(() => writeOrEach([...batch], engine));
     running = null;
     if (waiting.length > 0) schedule();
   }
@@ -96,19 +98,27 @@ function takeBatch(waiting: readonly Pending[]): ReadonlySet<Pending> {
 
 /** One settlement may have failed the others: each is tried alone. */
 async function writeOrEach(batch: readonly Pending[], engine: Engine): Promise<void> {
-  const { db, report, wrote } = engine;
+  const { db, report, counts, streams, wrote } = engine;
+  const held = new Map(streams.held());
   try {
-    const written = await db.transaction((tx) => writeBatch(tx, batch, engine), { mayBeLost: true });
+    const { ours, done } = await db.transaction((tx) => writeBatch(tx, batch, held), { mayBeLost: true });
     wrote(true);
-    for (const [nth, one] of batch.entries()) {
-      if (written[nth]) noteSettled(one, engine);
-      one.resolve(written[nth] ? "written" : "gone");
+    for (const one of batch) if (done.has(one)) noteSettled(one, engine);
+    for (const [stream, epoch] of held) if (!ours.has(stream)) await streams.refused({ stream, epoch });
+    const again: Pending[] = [];
+    for (const one of batch) {
+      const { stream } = placeOf(one.delivery.ref);
+      // Its epoch was raised meanwhile, but the stream is still ours.
+      if (!ours.has(stream) && streams.held().has(stream)) again.push(one);
+      else one.resolve(done.has(one) ? "written" : "gone");
     }
+    if (again.length > 0) await writeOrEach(again, engine);
     // Whoever makes room can remove what has ended.
     engine.size.add(0);
   } catch (error) {
     wrote(false);
     report.storeFailed("commit", error);
+    if (error instanceof CommitLost) counts.doubt([...held.keys()]);
     if (batch.length > 1 && !isLost(error)) for (const one of batch) await writeOrEach([one], engine);
     else for (const { resolve } of batch) resolve(UNWRITTEN);
   }
@@ -126,20 +136,27 @@ function noteSettled(one: Item, { counts, size }: Engine): void {
   counts.note(stream, delivery.destination, settlement.state, 1);
 }
 
-/** Answers for each whether it was waiting, in a stream of ours. */
-async function writeBatch(tx: Tx, batch: readonly Item[], { streams }: Engine): Promise<readonly boolean[]> {
-  const ours = await fence(tx, streams.held());
-  const held = batch.filter(({ delivery }) => ours.has(placeOf(delivery.ref).stream));
-  const first = held.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
+type WrittenBatch = {
+  /** The streams that are still held. */
+  readonly ours: ReadonlySet<number>;
+  /** Those that were waiting in one of them. */
+  readonly done: ReadonlySet<Item>;
+};
+
+async function writeBatch(tx: Tx, batch: readonly Item[], held: ReadonlyMap<number, number>): Promise<WrittenBatch> {
+  const ours = await fence(tx, held);
+  const items = batch.filter(({ delivery }) => ours.has(placeOf(delivery.ref).stream));
+  const first = items.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
   await lockProgress(tx, first);
   const delivered = await deliver(tx, first.filter(isFirstSuccess));
   const leaving = first.filter((one) => !isFirstSuccess(one)).map((one) => toApart(one, null));
-  const apart = new Set((await setApart(tx, "waiting", leaving)).map(({ item }) => item));
+  const apart = (await setApart(tx, "waiting", leaving)).map(({ item }) => item);
+  const done = new Set([...delivered, ...apart]);
   const updated = await updateRows(
     tx,
-    held.filter((one) => !delivered.has(one) && !apart.has(one)),
+    items.filter((one) => !done.has(one)),
   );
-  return batch.map((one) => delivered.has(one) || apart.has(one) || updated.has(one));
+  return { ours, done: done.union(updated) };
 }
 
 /** The streams that are still held. None of them can be taken until the transaction ends. */
@@ -189,7 +206,7 @@ const DELIVER = `
   )
   UPDATE progress p SET waiting = p.waiting & ~hit.bits, delivered = p.delivered | hit.bits,
     settled_at = greatest(p.settled_at, hit.at), takers = p.takers || hit.takers, done = bit_count(p.waiting & ~hit.bits) = 0
-  FROM hit WHERE p.segment = hit.segment AND p.destination = hit.destination
+  FROM hit WHERE p.segment = hit.segment AND p.destination = hit.destination AND bit_count(hit.bits) > 0
   RETURNING p.segment, p.destination, hit.bits::text AS bits`;
 
 function keyOf({ delivery }: Item): string {

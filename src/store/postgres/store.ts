@@ -1,32 +1,36 @@
 import type { DeliveryKey } from "../../model/delivery.ts";
 import type { StoreHealth } from "../../model/disk.ts";
-import { fault, isFault } from "../../model/fault.ts";
+import { isFault } from "../../model/fault.ts";
 import type { Store, StoreChange, StoreOptions } from "../../model/ports.ts";
 import type { Timeline } from "../../model/timeline.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
 import type { Withdrawal } from "../../model/waiting-deliveries.ts";
 import { createLookup } from "../lookup.ts";
 import { createReplay } from "../replay.ts";
-import { createRoom, type Room } from "../room.ts";
+import { createRoom, type Room, UNWRITTEN } from "../room.ts";
 import { createTimeline } from "../timeline.ts";
 import { createUploads } from "../uploads.ts";
 import { createIntake, type Intake } from "./append.ts";
 import { createCareful } from "./append-careful.ts";
 import { PACE, type Pace } from "./claims.ts";
 import { openStoredClocks } from "./clocks.ts";
+import { isUnfinishedCopy } from "./copying.ts";
 import { createCounts } from "./counts.ts";
+import { createSharing } from "./daemons.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
+import { OutboxRefused } from "./errors.ts";
+import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
+import { prepareSchema } from "./migrate.ts";
 import { openNews } from "./news.ts";
 import { createNotices, type Notices } from "./notices.ts";
 import { createNumbers } from "./numbers.ts";
 import { createPrune } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
 import { createReplaySteps } from "./replay.ts";
-import { prepareSchema } from "./schema.ts";
 import { createSettling } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { openStreams } from "./streams.ts";
@@ -40,9 +44,11 @@ const AFTER_FAILURE: Ms = SECOND;
 
 export type PostgresOptions = Pick<StoreOptions, "bounds" | "clock" | "report"> & {
   readonly pool: Pool;
+  /** For statements that may take minutes; if left out, `pool`. */
+  readonly maintenance?: Pool;
   /** The name of this daemon, different with each start. */
   readonly name: string;
-  /** JSON of its version, machine and process, for operators. */
+  /** JSON of its version, machine and process, for operators, and of the tables that it knows. */
   readonly about: string;
   readonly pace?: Pace;
 };
@@ -53,6 +59,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const db = createDatabase(pool, clock);
   try {
     await prepareSchema(db);
+    if (await isUnfinishedCopy(db)) throw new OutboxRefused("copy_unfinished", UNFINISHED);
     const timeline = await openTimeline(db, options);
     const listeners = createListeners();
     const room = createRoom({ ...NO_DISK, bounds, clock, report, crowded: () => listeners.tell({ kind: "crowded" }) });
@@ -64,6 +71,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     throw error;
   }
 }
+
+const UNFINISHED =
+  "it is a copy that is not finished: run fairlead copy-outbox again, which continues it, or use an empty schema";
 
 /** Only `maxSize` bounds it: the disk is the server's. */
 const NO_DISK = {
@@ -113,12 +123,27 @@ type EngineParts = PostgresOptions & Listeners & { readonly room: Room; readonly
 async function openEngine(db: Database, parts: EngineParts): Promise<Engine> {
   const { name, about, clock, report, room, tell, sending, writer, pace = PACE } = parts;
   const counts = createCounts();
+  const gate = createGate();
   const news = await openNews({ db, name, pace, clock, report });
   const daemon = () => ({ about, seenVersion: news.seen(), sending: sending() });
   const elected = () => tell({ kind: "work" });
-  const streams = await openStreams({ db, name, pace, counts, clock, daemon, tell, elected });
+  const streams = await openStreams({ db, name, pace, counts, gate, clock, daemon, tell, elected });
   const size = createSize(db, clock, room.measured);
-  return { name, pace, db, write: writer.write, wrote: writer.wrote, streams, counts, news, size, clock, report, tell };
+  return {
+    name,
+    pace,
+    db,
+    write: writer.write,
+    wrote: writer.wrote,
+    streams,
+    counts,
+    gate,
+    news,
+    size,
+    clock,
+    report,
+    tell,
+  };
 }
 
 type StoreParts = Pick<Listeners, "listen"> & {
@@ -130,6 +155,7 @@ type StoreParts = Pick<Listeners, "listen"> & {
 
 async function startStore(engine: Engine, { room, writer, timeline, listen, options }: StoreParts): Promise<Store> {
   const { db, clock, streams, size, tell, report } = engine;
+  const maintenance = options.maintenance ? createDatabase(options.maintenance, clock) : db;
   const users = await openUsers(engine);
   const settling = createSettling(engine);
   const { caughtUp } = settling;
@@ -152,11 +178,13 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     replay: createReplay({ steps, clock, lookup, room, moved }),
     withdraw: createWithdraw(engine, caughtUp),
     members: createMembers(engine, users),
-    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance: db }),
+    deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance }),
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
-    rescue: async () => NO_FILE,
+    sharing: createSharing(engine),
+    // There is no file that could be gone.
+    rescue: async () => UNWRITTEN,
     hurry: settling.hurry,
     close: once(async () => {
       settling.hurry();
@@ -164,6 +192,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
       await caughtUp();
       await rounds.stop();
       await streams.release().catch((error: unknown) => report.storeFailed("give up the streams", error));
+      await maintenance.close();
       await db.close();
     }),
   };
@@ -224,7 +253,9 @@ async function startRounds({
   const moved = (): void => tell({ kind: "moved" });
   news.on("moved", moved, { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
-  news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
+  news.on("withdrawn", (deliveries) =>
+    tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[], elsewhere: true }),
+  );
   await beat();
   const watching = [watch("the daemons", beatAgain), watch("the news", news.watch)];
   return {
@@ -257,8 +288,6 @@ async function startRounds({
     return run(stopping.signal).catch((error: unknown) => report.unexpected(`watch ${what}`, error));
   }
 }
-
-const NO_FILE = fault("outbox_in_place", "the outbox is on PostgreSQL, and no file: pg_dump copies it");
 
 type HealthParts = {
   readonly room: Room;
