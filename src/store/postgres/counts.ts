@@ -32,9 +32,9 @@ export type Change = {
 };
 
 export function createCounts(): Counts {
-  let noted = new Map<string, Change>();
+  let noted = new Map<string, Sum>();
   /** What a write that is not known to be committed has. */
-  let writing = new Map<string, Change>();
+  let writing = new Map<string, Sum>();
   const doubts = new Set<number>();
 
   return {
@@ -52,7 +52,7 @@ export function createCounts(): Counts {
       // So that they are not counted twice by a daemon that takes a stream now.
       const streams = [...new Set(changes.map(({ stream }) => stream))].sort((one, other) => one - other);
       await tx.query("SELECT FROM streams WHERE id = ANY ($1::smallint[]) ORDER BY id FOR KEY SHARE", [streams]);
-      const sums = new Map<string, Change>();
+      const sums = new Map<string, Sum>();
       for (const change of changes) bump(sums, change);
       await save(tx, [...sums.values()]);
     },
@@ -60,7 +60,7 @@ export function createCounts(): Counts {
       const rows = await sql.query<DeliveryCount>(
         "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state",
       );
-      const sums = new Map<string, Change>();
+      const sums = new Map<string, Sum>();
       for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
       for (const change of [...noted.values(), ...writing.values()]) bump(sums, { ...change, stream: 0 });
       return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
@@ -95,9 +95,13 @@ export function createCounts(): Counts {
   };
 }
 
-function bump(sums: Map<string, Change>, change: Change): void {
+type Sum = Change & { by: number };
+
+function bump(sums: Map<string, Sum>, change: Change): void {
   const key = `${change.stream} ${change.state} ${change.destination}`;
-  sums.set(key, { ...change, by: change.by + (sums.get(key)?.by ?? 0) });
+  const sum = sums.get(key);
+  if (sum) sum.by += change.by;
+  else sums.set(key, { ...change });
 }
 
 /** In the order of the key, so that two daemons do not wait for each other. */
