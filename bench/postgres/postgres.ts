@@ -72,7 +72,7 @@ function setupsOf({ daemons }: PostgresOptions): readonly Setup[] {
 }
 
 function profiling(setup: Setup, { tools, postgres }: Around): Around {
-  const { fairlead, folder } = profiled(`postgres ${nameOf(setup)} ${setup.work} ${setup.ids}`);
+  const { fairlead, folder } = profiled(`postgres ${setup.daemons ?? "sqlite"} ${setup.work} ${setup.ids}`);
   console.error(folder);
   return { tools: { ...tools, fairlead, endBy: "SIGTERM" }, postgres };
 }
