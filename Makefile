@@ -33,6 +33,13 @@ DENO_TESTS := test/client test/http test/ingest test/runtime test/store \
   test/simulate/simulate.test.ts
 DENO_TEST := $(DENO) test -A --parallel --no-check --quiet
 
+# The whole daemon on PostgreSQL, in this process: some of its tests in `make test`, all in `make test-long` but those about files,
+# their disk, and the clock of a single machine.
+ON_POSTGRES := FAIRLEAD_TEST_ENGINE=postgres $(BUN) test --no-orphans --timeout 120000
+POSTGRES_FLOWS := $(addprefix ./test/flow/,restart.test.ts replay.test.ts)
+ONLY_SQLITE_FLOWS := $(addprefix test/flow/,bounds.test.ts machine-clock.test.ts upgrade.test.ts watchdog.test.ts)
+ALL_POSTGRES_FLOWS := $(addprefix ./,$(filter-out $(ONLY_SQLITE_FLOWS) test/flow/shared.test.ts,$(wildcard test/flow/*.test.ts)))
+
 LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.ts,$(wildcard test/long/*.long.ts)))
 
 # What is shipped is compiled by exactly the Bun that goes into it.
@@ -75,11 +82,13 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(BUN) x --bun --no-install tsc --noEmit
 	@# Four at a time also on two cores: the tests of the binary mostly wait.
 	$(BUN) test --no-orphans --parallel=4 --timeout 120000
+	$(ON_POSTGRES) --parallel=2 $(POSTGRES_FLOWS)
 	@# The client library is for Node as well, which knows no TypeScript. The daemon is not, so its flows are left out.
 	$(BUN) build $(CLIENT_TESTS) \
 	  --target node --packages external --root test/client --outdir dist/test/node >/dev/null
 	node --import ./test/client/node20.mjs --test --test-reporter=dot $(NODE_TESTS)
-	$(DENO_TEST) $(DENO_TESTS)
+	@# The long one on PGlite is left to `make test-long`.
+	$(DENO_TEST) --ignore=test/store/postgres/store.test.ts $(DENO_TESTS)
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
 test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## run what takes longer or needs more: all tests on Deno, faults of disk, network and clock, kills, power cuts, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
@@ -87,6 +96,7 @@ test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## run what takes longer or nee
 	@# Two at a time, the longest one first: the soak mostly waits.
 	$(BUN) test --no-orphans --parallel=2 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
+	$(ON_POSTGRES) --parallel=2 $(ALL_POSTGRES_FLOWS)
 	$(DENO_TEST) --ignore=test/binary,test/bench test
 
 simulate: install ## run the daemon in a false world, by chance from a seed (SEED=1 STEPS=100000, or TRACE=file)

@@ -22,6 +22,10 @@ export const EXAMPLES = [
   "packaging/nginx/fairlead.conf",
   "packaging/caddy/Caddyfile",
   "packaging/prometheus/alerts.yaml",
+  "packaging/cluster/compose.yaml",
+  "packaging/cluster/Caddyfile",
+  "packaging/cluster/fairlead/config.yaml",
+  "packaging/systemd/fairlead@.service",
 ] as const;
 
 const table = describeCommand(await createProgram(async () => {}));

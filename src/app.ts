@@ -194,7 +194,7 @@ function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syn
       break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);
-      reportWithdrawn(change.deliveries, report);
+      if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
       break;
     default:
       never(change);
@@ -344,6 +344,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     backlog: store.backlog,
     lookup: store.lookup,
     timeline: store.timeline,
+    sharing: store.sharing,
     deletions: store.deletions,
     requestDeletion: users.requestDeletion,
     wakeDeletion: users.deletion.wake,

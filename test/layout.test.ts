@@ -47,6 +47,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "cli/schema.ts": ["model/", "config/", "runtime/", "commander", "config.example.yaml", "docs/config.md"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "cli/outbox-file.ts": ["model/", "config/", "runtime/", "store/"],
+  // Opens the outboxes of both engines.
+  "cli/copy-ends.ts": ["model/", "config/", "runtime/", "store/"],
+  "cli/outbox-database.ts": ["model/", "config/", "runtime/", "store/"],
   "app.ts": [
     ...["model/", "accept/", "admin/", "audience/", "config/", "deletion/", "deliver/", "http/", "ingest/", "store/"],
     // Everything but the command line and the machine, which come in from outside.

@@ -144,6 +144,8 @@ function codesOf({ method, path, query, body, faults = [] }: Route): readonly Fa
     ...faults,
     // Every write to the outbox can fail with either.
     ...(faults.includes("store_failed") ? (["outbox_gone"] as const) : []),
+    // A store that is away fails reads as well.
+    "store_failed",
     "internal",
   ];
   return [...new Set(all)];

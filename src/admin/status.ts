@@ -53,6 +53,7 @@ async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute
     clock: clock.plausible
       ? { plausible: true, code: null, reason: null, since: null }
       : { ...clock, since: wallTime(clock.since, timeline) },
+    daemons: await readDaemons(world),
     sources: sources().map(({ name, enabled }) => {
       const { perSecond, lastAt } = arrivals.of(name);
       return { name, enabled, perSecond, lastAt: timeOf(lastAt) };
@@ -60,6 +61,11 @@ async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute
     destinations: await readDestinations(world),
   };
   return { ...parts, problems: problemsOf(parts) };
+}
+
+async function readDaemons({ sharing }: AdminWorld): Promise<Status["daemons"]> {
+  const daemons = (await sharing?.daemons()) ?? [];
+  return daemons.map((daemon) => ({ ...daemon, startedAt: formatTime(daemon.startedAt) }));
 }
 
 /** The destinations of the config, and removed ones with waiting deliveries. */
@@ -133,6 +139,7 @@ function problemsOf(status: Omit<Status, "problems">): readonly Problem[] {
     ...ofOutbox(status.outbox),
     ...ofClock(status.clock),
     ...ofConfig(status.config),
+    ...status.daemons.filter(({ alive }) => !alive).map(silent),
     ...status.destinations.flatMap(ofDestination),
   ];
   return found.sort((a, b) => Number(a.level === "warning") - Number(b.level === "warning"));
@@ -168,6 +175,11 @@ function ofClock(clock: Status["clock"]): readonly Problem[] {
   const { code, reason, since } = clock;
   const remedy = "set the machine's clock (timedatectl, or its time service): new events get its stamps";
   return [{ level: "warning", code: `clock_${code}`, what: reason ?? "", since, remedy }];
+}
+
+function silent({ host, pid, silentFor }: Status["daemons"][number]): Problem {
+  const what = `the daemon on ${host} (process ${pid}) is silent for ${formatDuration(silentFor)}: others deliver what it had`;
+  return { level: "warning", code: "daemon_silent", what, since: null, remedy: "its log says why; start it again" };
 }
 
 function ofConfig({ refused, needsRestart }: Status["config"]): readonly Problem[] {

@@ -11,6 +11,7 @@ import type { Backlog, Clock, RequestDeletion, Rescue } from "../model/ports.ts"
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
+import type { Sharing } from "../model/sharing.ts";
 import type { Activity, Arrivals, ConfigStatus, Health } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
@@ -20,6 +21,7 @@ import type { WaitingDeliveries, WhileIdle } from "../model/waiting-deliveries.t
 export type AdminWorld = {
   readonly clock: Pick<Clock, "now" | "wall">;
   readonly timeline: Timeline;
+  readonly sharing: Sharing | null;
   readonly version: string;
   readonly pid: number;
   /** By `clock.now()`. */

@@ -75,16 +75,19 @@ export function printProblems(problems: readonly Problem[]): void {
   for (const problem of problems) printError(`${formatProblem(problem)}\n`);
 }
 
-/**
- * The settings of an outbox that is a file. The secrets of the config need not be readable. `instead`: what to do with a
- * database.
- */
-export function findOutbox(named: string | undefined, instead: string): Config["outbox"] | Complaint {
+/** The settings of the outbox. The secrets of the other sections need not be readable. */
+export function readOutbox(named: string | undefined): Config["outbox"] | Complaint {
   const opened = openConfigFile(named);
   if (opened.kind === "unreadable") return complaintOfFile(opened);
   const outbox = readOutboxPart({ ...opened, resolve: createResolve() });
   if ("faulty" in outbox) return { code: EXIT.config, message: outbox.message };
-  if (outbox.postgres === null) return { ...outbox, path: resolve(outbox.path) };
+  return outbox.postgres === null ? { ...outbox, path: resolve(outbox.path) } : outbox;
+}
+
+/** The settings of an outbox that is a file. `instead`: what to do with a database. */
+export function findOutbox(named: string | undefined, instead: string): Config["outbox"] | Complaint {
+  const outbox = readOutbox(named);
+  if ("code" in outbox || outbox.postgres === null) return outbox;
   const message = `the outbox is a database, and no file (${outbox.path}): ${instead}`;
   return { code: EXIT.usage, message, error: "outbox_is_database" };
 }

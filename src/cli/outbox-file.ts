@@ -1,4 +1,4 @@
-// The only file of the command line that opens the store. Backup, restore and doctor use it.
+// Opens the store for backup, restore and doctor. Beside it, only copy-ends.ts does.
 
 import type { NewFile } from "../model/disk.ts";
 import type { Contents } from "../model/lookup.ts";

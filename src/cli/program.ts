@@ -56,6 +56,8 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "Keep it:": {
     backup: async () => (await import("./backup.ts")).declareBackup,
     restore: async () => (await import("./restore.ts")).declareRestore,
+    "copy-outbox": async () => (await import("./copy-outbox.ts")).declareCopyOutbox,
+    migrate: async () => (await import("./migrate.ts")).declareMigrate,
   },
   "About it:": {
     help: async () => declareHelp,

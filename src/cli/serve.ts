@@ -78,15 +78,31 @@ function refuse(message: string, code: ExitCode): ExitCode {
   return code;
 }
 
-/** Exit code 78 keeps systemd from restarting, which would not help against an outbox of a newer version. */
+/** Exit code 78 keeps systemd from restarting, which would not help against an outbox of a newer version, say. */
 function cannotStart(error: unknown): ExitCode {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const said = CODES_OF_OUTBOX.has(code) ? `${code}: ${message}` : message;
-  return refuse(said, code.startsWith("schema_") ? EXIT.config : EXIT.failed);
+  return refuse(said, LASTING.has(code) ? EXIT.config : EXIT.failed);
 }
 
-const CODES_OF_OUTBOX: ReadonlySet<string> = new Set(["schema_newer", "schema_unsupported", "no_room_for_copy"]);
+/** What a restart does not change. */
+const LASTING: ReadonlySet<string> = new Set([
+  "schema_newer",
+  "schema_unsupported",
+  "schema_missing",
+  "schema_older",
+  "grants_missing",
+  "copy_unfinished",
+  "server_too_old",
+]);
+
+const CODES_OF_OUTBOX: ReadonlySet<string> = new Set([
+  ...LASTING,
+  "no_room_for_copy",
+  "server_is_standby",
+  "daemons_older",
+]);
 
 type Started = {
   readonly file: string;

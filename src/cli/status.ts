@@ -51,7 +51,10 @@ async function showStatus(options: PrintOptions): Promise<ExitCode> {
 
 /** For people: first the problems, since when and what to do; then all parts, a line each. `now`: by the wall clock. */
 export function toWords(status: DaemonStatus, now: At): string {
-  return [problems(status, now), about(status, now), sources(status, now), destinations(status, now)].join("\n\n");
+  return [problems, about, daemons, sources, destinations]
+    .map((part) => part(status, now))
+    .filter((text) => text !== "")
+    .join("\n\n");
 }
 
 function problems({ problems }: DaemonStatus, now: At): string {
@@ -98,6 +101,22 @@ function absence({ gone }: DaemonStatus["outbox"], now: At): readonly string[] {
 
 function left(free: number | null): string {
   return free === null ? "" : `, ${formatSize(free)} of the disk free`;
+}
+
+/** The daemons that share the outbox; nothing if only this one can have it. */
+function daemons({ daemons }: DaemonStatus, now: At): string {
+  if (daemons.length === 0) return "";
+  const rows = daemons.map(({ host, pid, version, startedAt, silentFor, alive, streams, self, leads }) => [
+    printable(host),
+    String(pid),
+    printable(version),
+    age(startedAt, now),
+    alive ? `${formatDuration(silentFor)} ago` : `SILENT for ${formatDuration(silentFor)}`,
+    streams.map(({ id }) => id).join(",") || "-",
+    String(streams.reduce((sum, { waiting }) => sum + waiting, 0)),
+    [self ? "this one" : "", leads ? "leads" : ""].filter((word) => word !== "").join(", "),
+  ]);
+  return table([["daemon on", "process", "version", "runs for", "last beat", "streams", "waiting", ""], ...rows]);
 }
 
 function sources({ sources }: DaemonStatus, now: At): string {

@@ -147,6 +147,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 /** The keys whose value is fixed while the daemon runs. Of `ingest.tls`, only whether there is one is fixed. */
 const FIXED: Readonly<Record<string, (config: Config) => unknown>> = {
   "ingest.listen": (config) => config.ingest.listen,
+  "ingest.reusePort": (config) => config.ingest.reusePort,
   "ingest.tls": (config) => config.ingest.tls !== null,
   "admin.listen": (config) => config.admin.listen,
   "outbox.path": ({ outbox }) => outbox.postgres === null && outbox.path,
@@ -164,12 +165,13 @@ export function keysForRestart(old: Config, next: Config): readonly string[] {
 
 /** The next config with the fixed keys of the old one. */
 export function withFixedKeys(old: Config, next: Config): Config {
+  const { listen, reusePort } = old.ingest;
   const isTlsKept = (old.ingest.tls === null) === (next.ingest.tls === null);
   // A listener that stays where other machines reach it must not lose its token.
   const token = next.admin.token ?? (isSame(old.admin.listen, next.admin.listen) ? null : old.admin.token);
   return {
     ...next,
-    ingest: { ...next.ingest, listen: old.ingest.listen, tls: isTlsKept ? next.ingest.tls : old.ingest.tls },
+    ingest: { ...next.ingest, listen, reusePort, tls: isTlsKept ? next.ingest.tls : old.ingest.tls },
     admin: { listen: old.admin.listen, token },
     outbox: { ...next.outbox, ...placeOf(old, next) },
   };

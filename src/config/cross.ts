@@ -16,6 +16,7 @@ export function* crossCheck(root: Tree): Steps<readonly Finding[]> {
   const found = [
     openAdmin(child(root, "admin")),
     sameListen(root),
+    sharedPort(child(root, "ingest")),
     largestCall(child(root, "ingest")),
     sameWriteKeys([...mapOf(sources).values()]),
   ];
@@ -43,6 +44,17 @@ function sameListen(root: Tree): readonly Finding[] {
   const first = blamed === admin ? "ingest.listen" : "admin.listen";
   return [errorAt(blamed, withGot(`is the address of ${first} too: each needs one of its own`, blamed))];
 }
+
+/** Each daemon leads connections to the socket with its newest certificate, and would lead those of the others there. */
+function sharedPort(ingest: Tree | undefined): readonly Finding[] {
+  const shared = child(ingest, "reusePort");
+  if (shared?.value !== true) return [];
+  if (listenOf(child(ingest, "listen"), INGEST_LISTEN)?.kind === "unix") return [errorAt(shared, NEEDS_PORT)];
+  return child(ingest, "tls") === undefined ? [] : [errorAt(shared, NEEDS_PROXY)];
+}
+
+const NEEDS_PORT = "is for a TCP port, and ingest.listen is a Unix socket: give each daemon its own, or a port to all";
+const NEEDS_PROXY = "does not go with ingest.tls: let a proxy in front speak TLS, or remove one of them";
 
 function listenOf(tree: Tree | undefined, byDefault: string): Listen | null {
   const listen = parseListen(tree === undefined ? byDefault : (textOf(tree) ?? ""));

@@ -110,7 +110,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   const all = [...found, ...findings, ...conflicts];
   // The other warnings could echo an error.
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
-  all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree));
+  all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));

@@ -114,6 +114,19 @@ export function readPostgres(root: Tree, reading: TlsReading): Postgres | null {
   };
 }
 
+/** A database by a URL alone. `concern`: what others on the network could do with the connection; null if nothing. */
+export type PostgresAt = { readonly postgres: Postgres; readonly concern: string | null };
+
+/** Answers what is wrong with the URL as text, without any of the password. */
+export function postgresAt(text: string): PostgresAt | string {
+  const parsed = parseUrl(text);
+  if (typeof parsed === "string") return parsed;
+  const { sslmode, ...address } = parsed;
+  if (sslmode === "verify-ca" && !isSocket(address.host)) return NEEDS_CA;
+  const postgres = { ...address, tls: tlsOf(parsed, null), connections: CONNECTIONS };
+  return { postgres, concern: concernOf(parsed, { hasAuthority: false, hasFiles: false }) };
+}
+
 /** Most connections by default. */
 export const CONNECTIONS = 10;
 
@@ -152,10 +165,18 @@ function misfits({ url, section, parsed: { host, sslmode }, files }: Written): r
   }
   const hasAuthority = child(section, "ca") !== undefined;
   if (sslmode === "verify-ca" && !hasAuthority && !isSocket(host)) return [errorAt(url, withGot(NEEDS_CA, url))];
+  const concern = concernOf({ host, sslmode }, { hasAuthority, hasFiles: files !== null });
+  return concern === null ? [] : [warningAt(url, withGot(concern, url))];
+}
+
+type Known = { readonly hasAuthority: boolean; readonly hasFiles: boolean };
+
+/** What others on the network could do with the connection; null if nothing. */
+function concernOf({ host, sslmode }: Pick<ParsedUrl, "host" | "sslmode">, known: Known): string | null {
   const isNear = host === null || isSocket(host) || isLocal({ kind: "tcp", host, port: 1 });
-  if (isNear || sslmode === "disable") return [];
-  if (sslmode === "require" && !hasAuthority) return [warningAt(url, withGot(UNCHECKED, url))];
-  return sslmode === null && files === null ? [warningAt(url, withGot(IN_THE_OPEN, url))] : [];
+  if (isNear || sslmode === "disable") return null;
+  if (sslmode === "require" && !known.hasAuthority) return UNCHECKED;
+  return sslmode === null && !known.hasFiles ? IN_THE_OPEN : null;
 }
 
 const NEEDS_CA =

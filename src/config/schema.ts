@@ -41,6 +41,12 @@ const ingest = v.strictObject({
     more: `Behind a reverse proxy on this machine, leave it on loopback or use a socket, as in
       unix:/run/fairlead/ingest.sock. Use 0.0.0.0:8080 to be reached from other machines without a proxy.`,
   }),
+  reusePort: key(v.optional(flag(), false), {
+    description: "Whether several daemons of this user may listen on the same port of this machine.",
+    example: true,
+    more: `The system then gives each a share of the connections, so that a machine's cores are used. For daemons that share
+      outbox.url (docs/cluster.md). Each needs an admin.listen of its own. Not with ingest.tls, nor on a Unix socket.`,
+  }),
   tls: key(v.optional(tls), {
     description: "Serves HTTPS with this certificate. Plain HTTP if left out.",
     leftOut: "plain HTTP",

@@ -52,6 +52,17 @@ export function warnOfEverybody(root: Tree): readonly Finding[] {
   });
 }
 
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, as a config file has it.
+const INSTANCE = "unix:/run/fairlead-${INSTANCE}/admin.sock";
+const SAME_ADMIN = `is the same for all daemons that share ingest.listen, and only the first one gets it: give each its own, as in ${INSTANCE}`;
+
+/** Warns of daemons that share a port, and would all have the default address for operators. */
+export function warnOfSameAdmin(root: Tree): readonly Finding[] {
+  const shared = child(root, "ingest", "reusePort");
+  if (shared?.value !== true || child(root, "admin", "listen") !== undefined) return [];
+  return [warningAt({ path: "admin.listen", at: child(root, "admin")?.keyAt ?? keyPlace(shared).at }, SAME_ADMIN)];
+}
+
 type Origins = ReadonlyMap<string, readonly Origin[]>;
 
 /** Warns at the first secret in a file that every user can read. */

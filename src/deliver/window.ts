@@ -82,7 +82,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     first: createMemoryQueue(),
     retry: createMemoryQueue(),
     known: new Set(),
-    withdrawn: new Set(),
+    over: new Set(),
     latest: { ...createMemoryQueue(), more: false },
     isSuspect: false,
     nextDueAt: null,
@@ -108,7 +108,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     setSuspect: (isSuspect) => setSuspect(isSuspect, state),
     settled(delivery, dueAt) {
       known.delete(delivery.id);
-      if (dueAt === null) return;
+      if (dueAt === null) return passOver(delivery.id, state);
       noteDue(state, dueAt);
       // If its settlement was written after it was due, later retries may have been read already: it would be passed over.
       if (isBehind({ dueAt, id: delivery.id }, retry.after)) restart(retry);
@@ -139,8 +139,8 @@ type State = {
   isSuspect: boolean;
   /** The ids of all that is in memory: waiting here, or being sent. */
   readonly known: Set<number>;
-  /** The ids that were withdrawn while a page was being read: that page may still have them. */
-  readonly withdrawn: Set<number>;
+  /** The ids that were settled or withdrawn while a page was being read: that page may still have them. */
+  readonly over: Set<number>;
   /** When the next retry is due that is not in memory; null if none is known of. */
   nextDueAt: At | null;
   /** Retries of this outage are read before they are due; null at other times. */
@@ -164,20 +164,20 @@ async function readFirst(state: State, { destination, world }: ReadFrom): Promis
 
 /** Reads the newest first attempts. Those in memory that are no longer among them are unloaded. */
 async function readLatest(state: State, { destination, world }: ReadFrom): Promise<void> {
-  const { latest, first, known, withdrawn } = state;
+  const { latest, first, known, over } = state;
   const ask = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
   const { deliveries } = await readPage(latest, ask, world);
   if (!state.isSuspect) return;
   const stale = new Map(latest.waiting.splice(0).map((delivery) => [delivery.id, delivery]));
   latest.size = 0;
   for (const delivery of deliveries.slice(0, LATEST)) {
-    if (!stale.delete(delivery.id) && (known.has(delivery.id) || withdrawn.has(delivery.id))) continue;
+    if (!stale.delete(delivery.id) && (known.has(delivery.id) || over.has(delivery.id))) continue;
     if (!hasRoom(latest)) break;
     known.add(delivery.id);
     add(delivery, latest);
   }
   unload([...stale.values()], state);
-  if (!first.isReading) withdrawn.clear();
+  if (!first.isReading) over.clear();
 }
 
 /** Drops these first attempts from memory, and leaves them to be read again. */
@@ -264,17 +264,17 @@ function enqueue(delivery: Delivery, { first, latest, known, isSuspect }: State)
   return isOnly;
 }
 
-function addPage(page: QueuePage, queue: MemoryQueue, { known, withdrawn, early }: State): void {
+function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early }: State): void {
   const { deliveries, more } = page;
   const last = page.upTo ?? deliveries.at(-1);
   if (last) queue.after = { dueAt: last.dueAt, id: last.id };
   if (more) queue.more = true;
   for (const delivery of deliveries) {
-    if ((early !== null && mustWait(delivery, early)) || known.has(delivery.id) || withdrawn.has(delivery.id)) continue;
+    if ((early !== null && mustWait(delivery, early)) || known.has(delivery.id) || over.has(delivery.id)) continue;
     known.add(delivery.id);
     add(delivery, queue);
   }
-  withdrawn.clear();
+  over.clear();
 }
 
 /** A delivery that failed while the receiver accepted others, before the outage or since, may be the cause itself. */
@@ -296,9 +296,14 @@ function setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean, state:
   return retry.more;
 }
 
-function withdraw(ids: ReadonlySet<number>, { first, retry, latest, known, withdrawn }: State): void {
+function withdraw(ids: ReadonlySet<number>, state: State): void {
+  const { first, retry, latest, known } = state;
   for (const id of [first, retry, latest].flatMap((queue) => remove(queue, ids))) known.delete(id);
-  if (first.isReading || retry.isReading || latest.isReading) for (const id of ids) withdrawn.add(id);
+  for (const id of ids) passOver(id, state);
+}
+
+function passOver(id: number, { first, retry, latest, over }: State): void {
+  if (first.isReading || retry.isReading || latest.isReading) over.add(id);
 }
 
 function noteDue(state: State, dueAt: At): void {

@@ -15,8 +15,10 @@ export type Listeners = {
 export async function openListeners(serve: Serve, config: Config, handles: Handles): Promise<Listeners> {
   const admin = await serve(config.admin.listen, handles.admin);
   try {
-    const ingest = await serve(config.ingest.listen, handles.ingest, config.ingest.tls);
-    return { ingest, admin, renew: createRenew(ingest, config.ingest.tls) };
+    const { listen, reusePort, tls } = config.ingest;
+    const place = listen.kind === "tcp" ? { ...listen, shared: reusePort } : listen;
+    const ingest = await serve(place, handles.ingest, tls);
+    return { ingest, admin, renew: createRenew(ingest, tls) };
   } catch (error) {
     await admin.stop();
     throw error;

@@ -4,7 +4,13 @@ import type { Ms } from "./units.ts";
 
 /** Where to listen: a TCP address or a Unix socket. */
 export type Listen =
-  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | {
+      readonly kind: "tcp";
+      readonly host: string;
+      readonly port: number;
+      /** Whether other processes of the same user may listen there as well. */
+      readonly shared?: boolean;
+    }
   | { readonly kind: "unix"; readonly path: string };
 
 /** A certificate with its chain and its key, as PEM, and the files that they were read from. */
@@ -25,6 +31,8 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export type Config = {
   readonly ingest: {
     readonly listen: Listen;
+    /** Whether several daemons of one machine listen on the same port. */
+    readonly reusePort: boolean;
     /** Null: plain HTTP. */
     readonly tls: Tls | null;
     /** Networks whose X-Forwarded-For and similar headers are trusted, as CIDR. */

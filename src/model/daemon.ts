@@ -38,7 +38,7 @@ export type Metrics = {
   text(): Promise<string>;
   readonly contentType: string;
   /** Gives the gauges their store, once it is open. */
-  expose(sources: Pick<Store, "backlog" | "clocks" | "health" | "members" | "timeline">): void;
+  expose(sources: Pick<Store, "backlog" | "clocks" | "health" | "members" | "sharing" | "timeline">): void;
   /** Gives the gauges of webhooks their values, for destinations that receive deliveries. */
   watch(read: () => readonly WatchedWebhooks[]): void;
   /** Starts counters of configured names at zero, and sets which destinations receive deliveries. */

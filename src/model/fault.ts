@@ -71,6 +71,9 @@ export function fault(code: FaultCode, message: string, retryAfter?: Ms): Fault 
   return retryAfter === undefined ? { code, message } : { code, message, retryAfter };
 }
 
+/** The store cannot be reached now, or is too busy. Reads reject with it, and with any other error only for a bug or damage. */
+export class StoreAway extends Error {}
+
 /** Distinguishes a fault from the other results of a function. */
 export function isFault(value: unknown): value is Fault {
   if (typeof value !== "object" || value === null || !("code" in value)) return false;

@@ -22,6 +22,7 @@ import type { Fault } from "./fault.ts";
 import type { Lookup } from "./lookup.ts";
 import type { Replay } from "./replay.ts";
 import type { Report } from "./report.ts";
+import type { Sharing } from "./sharing.ts";
 import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 import type { WaitingDeliveries, Withdraw, Withdrawal } from "./waiting-deliveries.ts";
@@ -195,8 +196,8 @@ export type Rescue = () => Promise<{ readonly size: number; readonly bytes: Read
 export type StoreChange =
   /** Waiting deliveries have moved to another queue or destination, or to this daemon: they must be read again. */
   | { readonly kind: "moved" }
-  /** These no longer wait and must not be sent. */
-  | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[] }
+  /** These no longer wait and must not be sent. `elsewhere`: another daemon has ended their wait, and has said so in its log. */
+  | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[]; readonly elsewhere?: true }
   /** These now belong to another daemon: everything known about them here is dropped. */
   | { readonly kind: "lost"; readonly has: (ref: DeliveryRef) => boolean }
   /** Another daemon has saved these clocks of destinations, such as by a pause: they hold here too. */
@@ -264,6 +265,8 @@ export type Store = {
   readonly lookup: Lookup;
   readonly health: StoreHealth;
   readonly timeline: Timeline;
+  /** Null if only this daemon can have the store. */
+  readonly sharing: Sharing | null;
   readonly rescue: Rescue;
   /** The daemon stops: nothing waits any more for another write to share its commit. */
   hurry(): void;

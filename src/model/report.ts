@@ -55,6 +55,7 @@ export type DaemonEvent =
   | "reload_failed"
   | "config_problem"
   | "config_warning"
+  | "database_doubtful"
   | "unserved"
   | "untrusted_proxy"
   | "stuck"

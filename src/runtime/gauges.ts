@@ -7,6 +7,7 @@ import type { DeliveryState } from "../model/delivery.ts";
 import type { StoredClocks } from "../model/destination-clock.ts";
 import type { StoreHealth, StoreState } from "../model/disk.ts";
 import type { Backlog, Clock, DeliveryCount } from "../model/ports.ts";
+import type { Sharing } from "../model/sharing.ts";
 import type { WebhookHealth } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { SECOND } from "../model/units.ts";
@@ -42,6 +43,7 @@ export type ExposedStore = {
   readonly clocks: Pick<StoredClocks, "all">;
   readonly health: Pick<StoreHealth, "state">;
   readonly members: Pick<Members, "all">;
+  readonly sharing: Gauged | null;
   readonly timeline: Pick<Timeline, "health">;
 };
 
@@ -56,8 +58,21 @@ type StoreView = {
   readonly clock: Pick<Clock, "now">;
 };
 
-/** Declares the gauges that are read from the store at each scrape. One that cannot be read is left out. */
+/**
+ * Declares the gauges that are read from the store at each scrape. One that cannot be read is left out. Of daemons that share
+ * a store, only the one that leads has the gauges of what is shared: a sum over all daemons does not count it twice.
+ */
 export function declareStoreGauges(registry: Registry, view: StoreView): void {
+  declareStored(registry, { ...view, store: () => sharedIn(view.store()) });
+  declareState(registry, view);
+  declareSharing(registry, view);
+}
+
+function sharedIn(store: ExposedStore | null): ExposedStore | null {
+  return store?.sharing && !store.sharing.leads() ? null : store;
+}
+
+function declareStored(registry: Registry, view: StoreView): void {
   const { store, destinations } = view;
   declareGauge(registry, {
     name: "fairlead_deliveries",
@@ -158,8 +173,10 @@ function declareMembers(registry: Registry, { store }: StoreView): void {
   }
 }
 
-function declareSize(registry: Registry, { store }: StoreView): void {
-  function declare(name: string, help: string, read: (state: StoreState) => number | boolean | null): void {
+type StateGauge = (name: string, help: string, read: (state: StoreState) => number | boolean | null) => void;
+
+function createStateGauge(registry: Registry, { store }: StoreView): StateGauge {
+  return (name, help, read) =>
     declareGauge(registry, {
       name,
       help,
@@ -169,9 +186,18 @@ function declareSize(registry: Registry, { store }: StoreView): void {
         return value === null ? [] : [[{}, Number(value)]];
       },
     });
-  }
+}
+
+function declareSize(registry: Registry, view: StoreView): void {
+  const declare = createStateGauge(registry, view);
   declare("fairlead_store_bytes", "Bytes of used pages in the store.", ({ size }) => size.used);
   declare("fairlead_store_max_bytes", "Bytes of used pages at which ingestion answers 503.", ({ size }) => size.max);
+}
+
+/** How this daemon finds the store. */
+function declareState(registry: Registry, view: StoreView): void {
+  const { store } = view;
+  const declare = createStateGauge(registry, view);
   declare("fairlead_store_free_disk_bytes", "Free bytes on the disk of the store.", ({ size }) => size.free);
   declare(
     "fairlead_store_full",
@@ -191,6 +217,35 @@ function declareSize(registry: Registry, { store }: StoreView): void {
       return opened === null ? [] : [[{}, Number(!opened.timeline.health().plausible)]];
     },
   });
+}
+
+type Gauged = Omit<Sharing, "daemons">;
+
+/** Without series if only this daemon can have the store. */
+function declareSharing(registry: Registry, { store, clock }: StoreView): void {
+  function declare(name: string, help: string, read: (sharing: Gauged) => number | null): void {
+    declareGauge(registry, {
+      name,
+      help,
+      read() {
+        const sharing = store()?.sharing;
+        const value = sharing ? read(sharing) : null;
+        return value === null ? [] : [[{}, value]];
+      },
+    });
+  }
+  declare("fairlead_streams_held", "Parts of the shared outbox that this daemon writes and delivers.", (sharing) =>
+    sharing.streams(),
+  );
+  declare("fairlead_leads", "1 if this daemon does what one does for all, else 0.", (sharing) =>
+    Number(sharing.leads()),
+  );
+  declare("fairlead_beat_age_seconds", "Time since this daemon last told the others that it is alive.", (sharing) => {
+    return Math.max(0, clock.now() - sharing.beatAt()) / SECOND;
+  });
+  declare("fairlead_daemons_alive", "Daemons that share the outbox. Only the one that leads has it.", (sharing) =>
+    sharing.leads() ? sharing.alive() : null,
+  );
 }
 
 /** The store has already logged and counted its failure. The other metrics are still needed. */

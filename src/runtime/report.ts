@@ -53,6 +53,7 @@ const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
   reload_failed: "error",
   config_problem: "error",
   config_warning: "warning",
+  database_doubtful: "warning",
   unserved: "warning",
   untrusted_proxy: "warning",
   stuck: "error",

@@ -27,7 +27,7 @@ type BunServer = HttpServer & {
 
 /** Starts Bun's HTTP server. Throws when it cannot listen. */
 export function startOnBun(listen: Listen, { handle, failed, tls }: BunAnswering): BunServer {
-  const place = listen.kind === "unix" ? { unix: listen.path } : { hostname: listen.host, port: listen.port };
+  const place = listen.kind === "unix" ? { unix: listen.path } : toPlace(listen);
   const server = Bun.serve({
     ...SETTINGS,
     ...place,
@@ -47,10 +47,13 @@ export function startOnBun(listen: Listen, { handle, failed, tls }: BunAnswering
   };
 }
 
+/** `reusePort` is explicit, because without development mode Bun lets a second daemon share the port, and half of the calls. */
+function toPlace({ host, port, shared = false }: TcpListen) {
+  return { hostname: host, port, reusePort: shared };
+}
+
 const SETTINGS = {
   development: false,
-  // Explicit, because without development mode Bun lets a second daemon share the port, and half of the calls.
-  reusePort: false,
   idleTimeout: IDLE_SECONDS,
   // Bun would answer a bare 413, which clients do not understand. The reader of the body limits its size.
   maxRequestBodySize: Number.MAX_SAFE_INTEGER,

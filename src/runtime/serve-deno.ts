@@ -22,7 +22,10 @@ declare const Deno: {
   serve(options: ServeOptions, handler: (request: Request, info: Info) => Response | Promise<Response>): DenoServer;
 };
 
-type ServeOptions = ({ readonly path: string } | { readonly hostname: string; readonly port: number }) & {
+type ServeOptions = (
+  | { readonly path: string }
+  | { readonly hostname: string; readonly port: number; readonly reusePort: boolean }
+) & {
   readonly onListen: () => void;
   readonly onError: (error: unknown) => Response;
 };
@@ -35,7 +38,7 @@ type DenoServer = {
 /** Starts Deno's HTTP server. Throws when it cannot listen. */
 export function startOnDeno(listen: Listen, { handle, failed }: Answering): HttpServer {
   const over = Promise.withResolvers<void>();
-  const place = listen.kind === "unix" ? { path: listen.path } : { hostname: listen.host, port: listen.port };
+  const place = listen.kind === "unix" ? { path: listen.path } : toPlace(listen);
   const options = { ...place, onListen() {}, onError: failed };
   const server = Deno.serve(options, (request, { remoteAddr }) =>
     handle(request, { address: peerAddress(remoteAddr.hostname), overSocket: listen.kind === "unix" }),
@@ -48,6 +51,10 @@ export function startOnDeno(listen: Listen, { handle, failed }: Answering): Http
     // Deno cannot close connections in the middle of a shutdown. The end of the process does.
     cut: () => over.resolve(),
   };
+}
+
+function toPlace({ host, port, shared = false }: TcpListen) {
+  return { hostname: host, port, reusePort: shared };
 }
 
 /**

@@ -96,6 +96,30 @@ const destination = named(
   }),
 );
 
+const sharedDaemon = named(
+  "SharedDaemon",
+  v.strictObject({
+    name: about("Different with each start.", v.string()),
+    self: about("Whether it is the one that answers.", v.boolean()),
+    version: v.string(),
+    host: about("The name of its machine.", v.string()),
+    pid: count,
+    startedAt: time,
+    silentFor: about("How many milliseconds ago it last said that it is alive.", count),
+    alive: about("False if it is silent for so long that the others take its streams.", v.boolean()),
+    leads: about(
+      "Whether it does what one daemon does for all, such as removing what is past its retention.",
+      v.boolean(),
+    ),
+    streams: about(
+      "The parts of the outbox that it writes and delivers.",
+      v.array(
+        v.strictObject({ id: count, waiting: about("Deliveries that wait in it, as of the last two seconds.", count) }),
+      ),
+    ),
+  }),
+);
+
 const statusProblem = named(
   "StatusProblem",
   v.strictObject({
@@ -119,6 +143,10 @@ export const status = about(
       outbox,
       problems: about("What is wrong, and since when: the worst first.", v.array(statusProblem)),
       clock,
+      daemons: about(
+        "The daemons that share the outbox, in the order of their start. Empty if only this one can have it.",
+        v.array(sharedDaemon),
+      ),
       sources: v.array(source),
       destinations: about(
         "Those of the config, in its order, and then removed ones with waiting deliveries.",

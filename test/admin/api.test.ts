@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { fault } from "../../src/model/fault.ts";
+import { fault, StoreAway } from "../../src/model/fault.ts";
 import { startAdmin } from "./make.ts";
 
 describe("the operator's API", () => {
@@ -34,6 +34,16 @@ describe("the operator's API", () => {
       const { status, text } = await startAdmin().get(path, { origin: "https://evil.example.com" });
       assert.deepEqual([status, JSON.parse(text).code], [403, "forbidden_origin"]);
     }
+  });
+
+  it("says that the store is away, which is no bug", async () => {
+    const away = new StoreAway("cannot connect to PostgreSQL at db:5432");
+    const admin = startAdmin({ metrics: () => Promise.reject(away) });
+    const { status, text } = await admin.get("/metrics");
+    const { code, message } = JSON.parse(text);
+    assert.deepEqual([status, code], [503, "store_failed"]);
+    assert.equal(message, "the outbox cannot be read now: cannot connect to PostgreSQL at db:5432");
+    assert.deepEqual(admin.bugs, []);
   });
 
   it("answers a bug with a 500 that gives nothing away, and reports it", async () => {

@@ -112,6 +112,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     admin: () => makeConfig().admin,
     clock,
     timeline: options.timeline ?? UNSHIFTED,
+    sharing: null,
     bodies: createBodies(clock),
     health: {
       async state() {
@@ -160,6 +161,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     pauses: { ...NEVER_PAUSED, ...stranded.pauses },
     report: {
       unexpected: (_: string, error: unknown) => void bugs.push(error),
+      storeFailed: (doing: string) => void told.push(["store failed", doing]),
       discarded: (...what: unknown[]) => void told.push(["discarded", ...what]),
       moved: (...what: unknown[]) => void told.push(["moved", ...what]),
       replayed: (...what: unknown[]) => void told.push(["replayed", ...what]),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Sharing } from "../../src/model/sharing.ts";
 import type { DestinationHealth, Health } from "../../src/model/status.ts";
 import { HOUR, MINUTE } from "../../src/model/units.ts";
 import { START, UNSHIFTED } from "../flow/clock.ts";
@@ -64,6 +65,43 @@ describe("GET /api/status", () => {
     const { config } = await statusOf({ status: { config: { refused, needsRestart: ["ingest.listen"] } } });
     assert.deepEqual(config.refused, { at: "2026-11-20T12:00:00.000Z", reason: "the config has errors" });
     assert.deepEqual(config.needsRestart, ["ingest.listen"]);
+  });
+
+  it("lists the daemons that share the outbox", async () => {
+    const known = { version: "1.2.3", host: "m1", pid: 7, silentFor: 20, alive: true, leads: true };
+    const daemon = { ...known, name: "a", self: true, streams: [{ id: 1, waiting: 4 }] };
+    const sharing = { daemons: async () => [{ ...daemon, startedAt: START }] } as unknown as Sharing;
+    assert.deepEqual((await statusOf({ stranded: { sharing } })).daemons, [
+      { ...daemon, startedAt: "2026-11-20T12:00:00.000Z" },
+    ]);
+    assert.deepEqual((await statusOf({})).daemons, []);
+  });
+
+  it("has one of them that is silent among the problems", async () => {
+    const daemon = {
+      name: "a",
+      version: "1",
+      host: "m1",
+      pid: 7,
+      self: false,
+      leads: false,
+      streams: [],
+      startedAt: START,
+    };
+    const daemons = async () => [
+      { ...daemon, alive: true, silentFor: 20 },
+      { ...daemon, alive: false, silentFor: 9_000 },
+    ];
+    const { problems } = await statusOf({ stranded: { sharing: { daemons } as unknown as Sharing } });
+    assert.deepEqual(problems, [
+      {
+        level: "warning",
+        code: "daemon_silent",
+        what: "the daemon on m1 (process 7) is silent for 9s: others deliver what it had",
+        since: null,
+        remedy: "its log says why; start it again",
+      },
+    ]);
   });
 
   it("says of each source what comes from it", async () => {

@@ -33,7 +33,7 @@ describe("fairlead --help", () => {
     ];
     const changing = ["reload", "pause", "resume", "retry", "replay", "move", "discard"];
     const people = ["delete-user", "deletions"];
-    const keeping = ["backup", "restore"];
+    const keeping = ["backup", "restore", "copy-outbox", "migrate"];
     const about = ["help", "version", "man", "completion"];
     assert.deepEqual(listed, [...trying, ...changing, "audience", "traits", ...people, ...keeping, ...about]);
     assert.match(

@@ -35,6 +35,7 @@ const STATUS: DaemonStatus = {
     writable: true,
   },
   problems: [],
+  daemons: [],
   sources: [{ name: "website", enabled: true, perSecond: 0.05, lastAt: ago(4_000) }],
   destinations: [CRM],
 };
@@ -61,6 +62,32 @@ describe("the status of a daemon, for a person", () => {
         "crm          working  12      0        -       0       0",
       ].join("\n"),
     );
+  });
+
+  it("lists the daemons that share the outbox: what they hold, and which one leads", () => {
+    const known = { version: "1.2.3", startedAt: ago(HOUR), silentFor: 1_000, alive: true, self: false, leads: false };
+    const daemons = [
+      {
+        ...known,
+        name: "a",
+        host: "m1",
+        pid: 10,
+        leads: true,
+        streams: [
+          { id: 1, waiting: 4 },
+          { id: 3, waiting: 8 },
+        ],
+      },
+      { ...known, name: "b", host: "machine-2", pid: 4711, self: true, streams: [{ id: 2, waiting: 0 }] },
+      { ...known, name: "c", host: "m3", pid: 9, version: "1.2.2", alive: false, silentFor: 8_000, streams: [] },
+    ];
+    const said = words({ daemons }).split("\n\n")[2]?.split("\n");
+    assert.deepEqual(said, [
+      "daemon on  process  version  runs for  last beat      streams  waiting",
+      "m1         10       1.2.3    1h        1s ago         1,3      12       leads",
+      "machine-2  4711     1.2.3    1h        1s ago         2        0        this one",
+      "m3         9        1.2.2    1h        SILENT for 8s  -        0",
+    ]);
   });
 
   it("says first what is wrong, since when, and what to do", () => {

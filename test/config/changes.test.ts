@@ -146,11 +146,12 @@ describe("what a running daemon cannot change", () => {
   it("is where it listens, whether by TLS, and its store: named, and kept", () => {
     const old = makeConfig();
     const next = makeConfig({
-      ingest: makeIngest({ listen: LISTEN, tls: TLS, corsOrigins: [] }),
+      ingest: makeIngest({ listen: LISTEN, reusePort: true, tls: TLS, corsOrigins: [] }),
       admin: { listen: LISTEN, token: new Secret("t") },
       outbox: { ...old.outbox, path: "/elsewhere.db", maxSize: 7 },
     });
-    assert.deepEqual(keysForRestart(old, next), ["ingest.listen", "ingest.tls", "admin.listen", "outbox.path"]);
+    const fixed = ["ingest.listen", "ingest.reusePort", "ingest.tls", "admin.listen", "outbox.path"];
+    assert.deepEqual(keysForRestart(old, next), fixed);
     assert.deepEqual(withFixedKeys(old, next), {
       ...next,
       ingest: { ...old.ingest, corsOrigins: [] },

@@ -34,6 +34,7 @@ destinations:
 
 const EXPLAINED = `ingest:
   listen: 0.0.0.0:80                    # config.yaml:3, from the default of $LISTEN
+  reusePort: false                      # default
   tls:
     cert: /etc/fairlead/tls/cert.pem    # config.yaml:4
     key: /key.pem                       # config.yaml:4, from $KEY_FILE

@@ -55,6 +55,7 @@ describe("loadConfig", () => {
     assert.deepEqual(revealed(load(MINIMAL).config), {
       ingest: {
         listen: { kind: "tcp", host: "127.0.0.1", port: 8080 },
+        reusePort: false,
         tls: null,
         trustedProxies: [],
         corsOrigins: ["*"],
@@ -109,6 +110,7 @@ describe("loadConfig", () => {
           cert: CERTS.good,
           key: `secret ${KEY}`,
         },
+        reusePort: false,
         trustedProxies: ["127.0.0.1/32", "fd00::/8"],
         corsOrigins: ["https://*.example.com", "null", "capacitor://localhost"],
         maxCall: MB,

@@ -194,3 +194,27 @@ describe("a disk that is smaller than the outbox may become", () => {
 function place({ problems }: ReturnType<typeof warningsOn>): readonly unknown[] {
   return [problems[0]?.line, problems[0]?.column];
 }
+
+describe("a port that several daemons share", () => {
+  const shared = (rest: string): string => `ingest:\n  reusePort: true\n${rest}${HEAD}${DESTINATIONS}`;
+
+  it("is warned of where all of them would have the same address for operators", () => {
+    assert.deepEqual(toldOf(shared("")), [
+      "warning admin.listen is the same for all daemons that share ingest.listen, and only the first one gets it: " +
+        "give each its own, as in unix:/run/fairlead-${INSTANCE}/admin.sock",
+    ]);
+    assert.deepEqual(toldOf(shared("admin:\n  listen: 127.0.0.1:9001\n")), []);
+  });
+
+  it("is none on a Unix socket, and none with a certificate of its own", () => {
+    assert.match(
+      toldOf(shared("  listen: unix:/run/ingest.sock\n"))[0] ?? "",
+      /^error ingest.reusePort is for a TCP port/,
+    );
+    const tls = "  tls: { cert: cert.pem, key: key.pem }\n";
+    const errors = toldOf(shared(tls)).filter((line) => line.startsWith("error ingest.reusePort"));
+    assert.deepEqual(errors, [
+      "error ingest.reusePort does not go with ingest.tls: let a proxy in front speak TLS, or remove one of them",
+    ]);
+  });
+});

@@ -411,6 +411,18 @@ describe("the window", () => {
     );
   });
 
+  it("passes over what is settled while a page is being read, which may still have it", async () => {
+    const window = createWindow("crm", makeStore(rows(3)));
+    await window.fill(0);
+    const [first] = takeAll(window, "first");
+    assert.ok(first);
+    window.readAgain();
+    const filled = window.fill(0);
+    window.settled(first, null);
+    await filled;
+    assert.deepEqual(takeAll(window, "first"), []);
+  });
+
   it("sets nothing aside while one of them is in line for a slot", async () => {
     const window = createWindow("crm", makeStore(rows(300, { attemptedAt: 1, dueAt: 2 })));
     await window.fill(10);

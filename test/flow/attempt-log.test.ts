@@ -1,18 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Attempt, AttemptLog } from "../../src/model/delivery.ts";
-import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
 import { OFFLINE, REFUSED } from "./network.ts";
 
 const CALL = { userId: "u1", event: "Order Completed" };
 
-async function logs({ config }: TestDaemon): Promise<readonly (AttemptLog | null)[]> {
-  const db = await openDatabase(config.outbox.path);
-  const texts = db.prepare<[], string | null>("SELECT log FROM tried ORDER BY event, destination").pluck().all();
-  db.close();
-  return texts.map((text) => (text === null ? null : JSON.parse(text)));
+async function logs(daemon: TestDaemon): Promise<readonly (AttemptLog | null)[]> {
+  const rows = await daemon.query<{ log: string | null }>("SELECT log FROM tried ORDER BY event, destination");
+  return rows.map(({ log: text }) => (text === null ? null : JSON.parse(text)));
 }
 
 async function log(daemon: TestDaemon): Promise<AttemptLog> {
@@ -134,6 +131,7 @@ describe("the log of attempts", () => {
   it("goes on over a restart", async () => {
     await using d = await startDaemon({ answers: () => 500 });
     await d.call("/v1/track", CALL);
+    await d.clock.advance("100ms");
     await using again = await d.crash({ answers: () => 200 });
     await again.clock.advance("2s");
     const { first } = await log(again);

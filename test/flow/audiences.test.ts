@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Secret } from "../../src/model/secret.ts";
 import { formatTime, HOUR } from "../../src/model/units.ts";
-import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SLOW } from "../slow.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, makeSource } from "./make.ts";
@@ -67,7 +66,12 @@ function users(from: number, to: number): readonly string[] {
 }
 
 async function states(d: TestDaemon): Promise<readonly string[]> {
-  return (await d.rows()).map(({ event, state, reason }) => `${event} ${state}${reason === null ? "" : `: ${reason}`}`);
+  const rows = await d.rows();
+  // Numbers of events have gaps on PostgreSQL.
+  const events = [...new Set(rows.map(({ event }) => event))];
+  return rows.map(
+    ({ event, state, reason }) => `${events.indexOf(event) + 1} ${state}${reason === null ? "" : `: ${reason}`}`,
+  );
 }
 
 describe("an audience's list (SPEC.md 6)", () => {
@@ -236,15 +240,13 @@ describe("an audience's list (SPEC.md 6)", () => {
       /would be the trait u2605_u2605\S+ of 101 characters for receivers, and may have 100/,
     );
     assert.equal((await put(d, ["u1"], "", path.replace("%E2%98%85", ""))).status, 200);
-    const shell = await openDatabase(d.config.outbox.path);
     const [name, key] = ["★".repeat(17), Array(17).fill("u2605").join("_")];
-    shell.prepare("UPDATE computations SET name = ?, key = ?").run(name, key);
-    shell.close();
+    await d.query(`UPDATE computations SET name = '${name}', key = '${key}'`);
     assert.deepEqual(counts(await put(d, ["u2"], "", path)), [1, 1, 1]);
   });
 
   it("is refused while another sync of the audience is running, and not of another", SLOW, async () => {
-    await using d = await startDaemon({ config: { outbox: { ...(await config()).outbox, maxSize: 1 } } });
+    await using d = await startDaemon({ config: { outbox: { ...(await config()).outbox, maxSize: 0 } } });
     const answering = d.admin("PUT", PATH, { body: ["u1"] });
     await d.clock.advance("6s");
     const first = await answering;
@@ -395,6 +397,8 @@ describe("a newer change for a user", () => {
         // Long enough for whoever has left to be forgotten.
         await begun.clock.advance("1h");
         if (how === "removal and another list") await put(begun, ["u2"]);
+        // What becomes of it is written a little later.
+        await begun.clock.advance("100ms");
         await using d = await begun.crash({ answers: () => 200 });
         const filter = { state, until: formatTime(d.clock.wall() - HOUR / 2), user: "u1" };
         for (const dryRun of [true, false]) {
@@ -449,7 +453,7 @@ describe("a newer change for a user", () => {
 
 describe("a sync", () => {
   it("goes on after a crash: each change is sent, and none twice", SLOW, async () => {
-    await using first = await startDaemon({ config: { outbox: { ...(await config()).outbox, maxSize: 1 } } });
+    await using first = await startDaemon({ config: { outbox: { ...(await config()).outbox, maxSize: 0 } } });
     const answering = first.admin("PUT", PATH, { body: users(1, 1_000) });
     await first.clock.advance("6s");
     assert.deepEqual(counts(await answering), [1_000, 0, 1_000]);
@@ -463,7 +467,7 @@ describe("a sync", () => {
   });
 
   it("waits while its source is out of the config, and goes on when it is back", SLOW, async () => {
-    await using d = await startDaemon({ config: { outbox: { ...(await config()).outbox, maxSize: 1 } } });
+    await using d = await startDaemon({ config: { outbox: { ...(await config()).outbox, maxSize: 0 } } });
     const answering = d.admin("PUT", PATH, { body: ["u1"] });
     await d.clock.advance("6s");
     await answering;

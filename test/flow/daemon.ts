@@ -1,5 +1,4 @@
-import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { writeFile } from "node:fs/promises";
 import { type App, createApp } from "../../src/app.ts";
 import type { Config, Tls } from "../../src/model/config.ts";
 import type { Reload } from "../../src/model/daemon.ts";
@@ -8,19 +7,19 @@ import type { Handle, OpenStore, Store } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
 import { GB } from "../../src/model/units.ts";
 import { disk } from "../../src/runtime/disk.ts";
-import { openDatabase } from "../../src/store/sqlite/driver.ts";
-import { openStore } from "../../src/store/sqlite/store.ts";
 import { assertDocumented } from "../admin/documented.ts";
-import { SCRATCH } from "../scratch.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { KEY, makeConfig } from "./make.ts";
 import { type Behaviour, createFalseNetwork, type Sent } from "./network.ts";
+import { createOutbox, createSharedOutbox, type DeliveryRow, type Outbox } from "./outbox.ts";
 
 export type DaemonOptions = {
   readonly answers?: (sent: Sent) => Behaviour;
   readonly config?: Partial<Config>;
-  /** Goes on where another daemon left off. */
-  readonly from?: TestDaemon;
+  /** On PostgreSQL, so that others can be started beside it. */
+  readonly shared?: boolean;
+  /** Another daemon, whose outbox and clock this one has as well. */
+  readonly beside?: TestDaemon;
   /** The bytes of an outbox that is there already. */
   readonly outbox?: Uint8Array;
   readonly clock?: FalseClock;
@@ -36,23 +35,13 @@ export type DaemonOptions = {
   readonly openStore?: OpenStore;
 };
 
-/** A delivery's row, as an operator would read it. */
-export type DeliveryRow = {
-  readonly event: number;
-  readonly destination: string;
-  readonly state: string;
-  readonly attempts: number;
-  readonly due_at: number;
-  readonly reason: string | null;
-  readonly url: string | null;
-};
-
 export type Told = { readonly what: string; readonly args: readonly unknown[] };
 
 export type TestDaemon = AsyncDisposable & {
   readonly app: App;
   readonly clock: FalseClock;
   readonly config: Config;
+  readonly outbox: Outbox;
   readonly sent: readonly Sent[];
   /** The certificates that were handed to the listener. */
   readonly renewed: readonly Tls[];
@@ -66,8 +55,15 @@ export type TestDaemon = AsyncDisposable & {
   admin(method: string, path: string, options?: AdminOptions): Promise<Answer>;
   rows(): Promise<readonly DeliveryRow[]>;
   row(): Promise<DeliveryRow>;
-  /** The files as a kill at this moment would leave them, taken over by a new daemon. */
+  /** As an operator asks it in the shell of the database. */
+  query<R>(sql: string): Promise<readonly R[]>;
+  /** What a kill at this moment would leave, taken over by a new daemon. */
   crash(options?: DaemonOptions): Promise<TestDaemon>;
+  /** Kills it; others that have the same outbox open see for themselves. */
+  die(): Promise<void>;
+  /** Keeps it from running, as SIGSTOP does, until `thaw`. Others do not see a difference from a kill. */
+  freeze(): void;
+  thaw(): void;
   stop(): Promise<void>;
 };
 
@@ -84,33 +80,36 @@ export type AdminOptions = {
   readonly headers?: Record<string, string>;
 };
 
-/** The whole daemon in this process: real stages and a real SQLite file, with a false clock, chance and network. */
+/** The whole daemon in this process: real stages and a real database, with a false clock, chance and network. */
 export async function startDaemon(options: DaemonOptions = {}): Promise<TestDaemon> {
-  const folder = await mkdtemp(join(SCRATCH, "fairlead-flow-"));
-  const path = join(folder, "fairlead.db");
-  const config = makeConfig(options.config);
-  if (options.outbox) await writeFile(path, options.outbox);
-  const place = { folder, path, config: { ...config, outbox: { ...config.outbox, path } } };
-  return startIn(place, options).catch(async (error: unknown) => {
-    await rm(folder, { recursive: true });
+  if (options.beside) return startOn(options.beside.outbox, { clock: options.beside.clock, ...options });
+  const outbox = await (options.shared ? createSharedOutbox() : createOutbox());
+  if (options.outbox) await writeFile(outbox.path, options.outbox);
+  return startOn(outbox, options).catch(async (error: unknown) => {
+    await outbox.remove();
     throw error;
   });
 }
 
-type Place = { readonly folder: string; readonly path: string; readonly config: Config };
+/** So that no two daemons make the same ids. */
+let beside = 0;
 
-async function startIn({ folder, path, config }: Place, options: DaemonOptions): Promise<TestDaemon> {
+async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaemon> {
   const clock = options.clock ?? createFalseClock();
+  const life = createLife(clock);
+  const given = makeConfig(options.config);
+  const config = { ...given, outbox: { ...given.outbox, path: outbox.path } };
   const network = createFalseNetwork(clock, options.answers ?? (() => 200));
   const told: Told[] = [];
   const renewed: Tls[] = [];
   const handles = new Map<number, Handle>();
-  let store: Store | undefined;
+  let store: Store | null = null;
+  let handedOn = false;
   const app = createApp(config, {
-    clock,
-    random: createFalseRandom(),
-    post: network.post,
-    report: options.report?.(clock) ?? createFalseReport(told),
+    clock: life.clock,
+    random: createFalseRandom(options.beside ? ++beside : 0),
+    post: (request) => life.live(() => network.post(request)),
+    report: options.report?.(clock) ?? createFalseReport(told, life.isOver),
     metrics: { text: async () => "", contentType: "text/plain", expose() {}, watch() {}, declare() {} },
     disk: {
       space: async (path) => (options.space ?? roomy)(path),
@@ -134,8 +133,9 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     reload: async () => options.reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),
     async openStore(its) {
-      store = await (options.openStore ?? openStore)(its);
-      return store;
+      const opened = await (options.openStore ?? outbox.open)(its);
+      store = opened;
+      return { ...opened, close: () => opened.close().finally(() => (store = null)) };
     },
     version: "0.0.0",
     pid: 4711,
@@ -146,6 +146,7 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     app,
     clock,
     config,
+    outbox,
     sent: network.sent,
     renewed,
     told,
@@ -181,13 +182,13 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       await assertDocumented({ method, path, sent, status, type: answer.headers.get("content-type"), text });
       return answer;
     },
+    async query(sql) {
+      await caughtUp();
+      return outbox.query(sql);
+    },
     async rows() {
-      // Counting has what waits for another commit written, as whatever an operator asks for does.
-      await store?.backlog.counts();
-      const db = await openDatabase(path);
-      const rows = db.prepare<[], DeliveryRow>("SELECT * FROM deliveries ORDER BY event, destination").all();
-      db.close();
-      return rows;
+      await caughtUp();
+      return outbox.rows();
     },
     async row() {
       const [only, ...others] = await daemon.rows();
@@ -196,26 +197,34 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
       return only;
     },
     async crash(crashOptions = {}) {
-      const next = await mkdtemp(join(SCRATCH, "fairlead-crash-"));
-      const copy = join(next, "fairlead.db");
-      for (const end of ["", "-wal"]) await copyFile(path + end, copy + end);
+      // A copy is what a kill leaves; without one, the daemon itself has to die.
+      if (!outbox.isCopied) life.end();
+      handedOn = !outbox.isCopied;
+      const next = await outbox.kill();
       await daemon.stop();
-      const changed = { ...config, ...crashOptions.config };
-      return startIn(
-        { folder: next, path: copy, config: { ...changed, outbox: { ...changed.outbox, path: copy } } },
-        { clock, ...crashOptions },
-      );
+      return startOn(next, { clock, ...crashOptions, config: { ...config, ...crashOptions.config } });
     },
+    async die() {
+      life.end();
+      await outbox.disconnect(life.clock);
+    },
+    freeze: life.freeze,
+    thaw: life.thaw,
     async stop() {
-      const stopping = app.stop();
+      const stopping = life.isOver() ? null : app.stop();
       await clock.advance("6s");
       await stopping;
-      await rm(folder, { recursive: true, force: true });
+      if (!options.beside && !handedOn) await outbox.remove();
     },
     [Symbol.asyncDispose]: () => daemon.stop(),
   };
   await clock.rest();
   return daemon;
+
+  /** Counting has what waits for another commit written, as whatever an operator asks for does. */
+  async function caughtUp(): Promise<void> {
+    await store?.backlog.counts();
+  }
 
   async function send(port: number, request: Request): Promise<Answer> {
     const handle = handles.get(port);
@@ -225,6 +234,46 @@ async function startIn({ folder, path, config }: Place, options: DaemonOptions):
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: parse(text) };
   }
+}
+
+/** What a process does until it is killed; then nothing of it runs any more, though its clock is that of others. */
+function createLife(clock: FalseClock) {
+  let over = false;
+  let thawing: PromiseWithResolvers<void> | null = null;
+  const never = new Promise<never>(() => {});
+  const goOn = (): Promise<void> => (over ? never : (thawing?.promise ?? Promise.resolve()));
+
+  async function live<T>(run: () => Promise<T>): Promise<T> {
+    await goOn();
+    const answer = await run();
+    await goOn();
+    return answer;
+  }
+
+  return {
+    isOver: () => over,
+    end(): void {
+      over = true;
+    },
+    freeze(): void {
+      thawing ??= Promise.withResolvers();
+    },
+    thaw(): void {
+      thawing?.resolve();
+      thawing = null;
+    },
+    live,
+    clock: {
+      ...clock,
+      after: (ms: number, run: () => void) =>
+        clock.after(ms, () => {
+          if (thawing) void thawing.promise.then(run);
+          else if (!over) run();
+        }),
+      sleep: (ms: number, signal: AbortSignal) => live(() => clock.sleep(ms, signal)),
+      nextTurn: () => live(() => clock.nextTurn()),
+    },
+  };
 }
 
 async function roomy(): Promise<Space> {
@@ -240,18 +289,19 @@ function parse(text: string): Record<string, unknown> {
 }
 
 /** Chance that always falls in the middle: waits have no jitter, ids count up. */
-function createFalseRandom() {
-  let count = 0;
+function createFalseRandom(nth: number) {
+  let count = nth * 1_000_000;
   return {
     fraction: () => 0.5,
     hex: (bytes: number) => (count++).toString(16).padStart(2 * bytes, "0"),
   };
 }
 
-function createFalseReport(told: Told[]): Report {
+function createFalseReport(told: Told[], isOver: () => boolean): Report {
   return new Proxy({} as Report, {
     get: (_, what) => {
       return (...args: unknown[]) => {
+        if (isOver()) return;
         if (what === "unexpected") throw new Error(`unexpected: ${String(args[0])}`, { cause: args[1] });
         told.push({ what: String(what), args });
       };

@@ -4,6 +4,7 @@ import { Secret } from "../../src/model/secret.ts";
 import { GB, MB } from "../../src/model/units.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, makeSource } from "./make.ts";
+import { ONLY_SQLITE } from "./outbox.ts";
 
 function audience(source: string): string {
   return `/api/sources/${source}/audiences/huge`;
@@ -79,7 +80,7 @@ async function sync(d: TestDaemon, users: readonly string[]): Promise<void> {
 }
 
 describe("a deletion that is refused", () => {
-  it("has done nothing: the user is a member still, and the list without them sends false", async () => {
+  it("has done nothing: the user is a member still, and the list without them sends false", ONLY_SQLITE, async () => {
     let free = GB;
     await using d = await startDaemon({
       config: { outbox: { ...makeConfig().outbox, freeDisk: 64 * MB } },

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Secret } from "../../src/model/secret.ts";
-import { openStore } from "../../src/store/sqlite/store.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, makeSource, URL_B } from "./make.ts";
 import type { Behaviour } from "./network.ts";
@@ -153,7 +152,7 @@ describe("the status of a deletion request", () => {
   });
 
   it("is finished soon after the last success, also where nothing else is written", async () => {
-    await using d = await startDaemon({ openStore, answers: () => ({ status: 200, after: 300 }) });
+    await using d = await startDaemon({ answers: () => ({ status: 200, after: 300 }) });
     await track(d, "u1");
     await d.clock.advance("5s");
     const id = await remove(d, { userIds: ["u1"] });

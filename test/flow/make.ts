@@ -35,7 +35,16 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
 
 export function makeIngest(ingest: Partial<Config["ingest"]> = {}): Config["ingest"] {
   const listen = { kind: "tcp", host: "127.0.0.1", port: 8080 } as const;
-  return { listen, tls: null, trustedProxies: [], corsOrigins: ["*"], maxCall: 32 * KB, maxBatch: 500 * KB, ...ingest };
+  return {
+    listen,
+    reusePort: false,
+    tls: null,
+    trustedProxies: [],
+    corsOrigins: ["*"],
+    maxCall: 32 * KB,
+    maxBatch: 500 * KB,
+    ...ingest,
+  };
 }
 
 export function makeConfig(config: Partial<Config> = {}): Config {

@@ -4,12 +4,12 @@ import type { Destination } from "../../src/model/config.ts";
 import { neverStopped, type StoredClock } from "../../src/model/destination-clock.ts";
 import type { OpenStore, StoreChange } from "../../src/model/ports.ts";
 import { type At, HOUR, MINUTE, type Ms, SECOND } from "../../src/model/units.ts";
-import { openStore } from "../../src/store/sqlite/store.ts";
 import { SLOW } from "../slow.ts";
 import { START } from "./clock.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_B } from "./make.ts";
 import { type Behaviour, REFUSED, type Sent } from "./network.ts";
+import { openStore } from "./outbox.ts";
 
 const OFF = makeDestination({ enabled: false });
 const NEW = makeDestination({ name: "new", urls: [URL_B] });

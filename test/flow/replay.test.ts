@@ -223,7 +223,10 @@ describe("a replay by filter", () => {
         cursor: null,
       },
     });
-    assert.deepEqual(await states(d), ["1-crm failed", "2-crm failed"]);
+    assert.deepEqual(
+      (await d.rows()).map(({ state }) => state),
+      ["failed", "failed"],
+    );
     assert.equal(d.told.filter(({ what }) => what === "replayed").length, 0);
   });
 

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { SLOW } from "../slow.ts";
 import { createFalseClock } from "./clock.ts";
 import { startDaemon } from "./daemon.ts";
+import { ONLY_SQLITE } from "./outbox.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };
 
@@ -66,7 +67,7 @@ describe("after a crash", () => {
     assert.equal((await second.row()).state, "expired");
   });
 
-  it("goes on from the time of the outbox on a machine that boots in 1970", async () => {
+  it("goes on from the time of the outbox on a machine that boots in 1970", ONLY_SQLITE, async () => {
     await using first = await startDaemon({ answers: () => 503 });
     await first.call("/v1/track", TRACK);
     await first.clock.advance("5m");

@@ -100,6 +100,7 @@ describe("delivery to multiple webhooks (SPEC.md 6)", () => {
     );
     await using first = await startDaemon(behaviour);
     await first.call("/v1/track", TRACK);
+    await first.clock.advance("100ms");
     await using second = await first.crash({ answers: () => 200 });
     await second.clock.advance("2s");
     assert.deepEqual(

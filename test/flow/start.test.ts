@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { OpenStore } from "../../src/model/ports.ts";
-import { openStore } from "../../src/store/sqlite/store.ts";
 import { startDaemon } from "./daemon.ts";
+import { openStore } from "./outbox.ts";
 
 describe("a daemon that cannot start", () => {
   it("closes its store", async () => {

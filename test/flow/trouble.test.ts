@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_A, URL_B } from "./make.ts";
 import { REFUSED } from "./network.ts";
+import { ENGINE } from "./outbox.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up" };
 
@@ -17,11 +17,21 @@ async function callMany(d: TestDaemon, count: number, event: string): Promise<vo
 
 /** Nobody can write while this runs, as when an operator has begun a transaction in the shell. */
 async function whileLocked(d: TestDaemon, run: () => Promise<void>): Promise<void> {
-  const shell = await openDatabase(d.config.outbox.path);
-  shell.exec("BEGIN IMMEDIATE");
-  await run();
-  shell.exec("ROLLBACK");
-  shell.close();
+  const unlock = await d.outbox.lock();
+  await run().finally(unlock);
+}
+
+/** As `whileLocked`, without the seconds for which SQLite waits with each commit. */
+async function breakDisk(d: TestDaemon): Promise<() => Promise<unknown>> {
+  if (ENGINE !== "sqlite") return d.outbox.lock();
+  const tables = ["progress", "tried", "segments"];
+  const does = (table: string): string => (table === "segments" ? "INSERT" : "UPDATE");
+  for (const table of tables) {
+    await d.query(
+      `CREATE TRIGGER failing_${table} BEFORE ${does(table)} ON ${table} BEGIN SELECT RAISE(ABORT, 'disk full'); END`,
+    );
+  }
+  return () => Promise.all(tables.map((table) => d.query(`DROP TRIGGER failing_${table}`)));
 }
 
 describe("a short outage", () => {
@@ -61,17 +71,12 @@ describe("an outbox that cannot be written for a while", () => {
     await using d = await startDaemon({ answers: () => (up ? { status: 200, after: 10 } : 503) });
     await callMany(d, 3_000, "E");
     const before = d.sent.length;
-    const shell = await openDatabase(d.config.outbox.path);
-    for (const what of ["UPDATE ON progress", "UPDATE ON tried", "INSERT ON segments"]) {
-      const name = `failing_${what.split(" ").at(-1)}`;
-      shell.exec(`CREATE TRIGGER ${name} BEFORE ${what} BEGIN SELECT RAISE(ABORT, 'disk full'); END`);
-    }
+    const mend = await breakDisk(d);
     up = true;
     await d.clock.advance("1m");
+    await mend();
     const sent = d.sent.length - before;
     assert.ok(sent > 0 && sent <= 512, `${sent} were sent`);
-    for (const table of ["progress", "tried", "segments"]) shell.exec(`DROP TRIGGER failing_${table}`);
-    shell.close();
     await d.clock.advance("1m");
     assert.ok((await d.rows()).every(({ state }) => state === "delivered"));
     assert.equal(d.sent.length - before, 3_000);
@@ -134,9 +139,9 @@ describe("a retry that the disk has changed", () => {
     await using d = await startDaemon({ answers: () => (up ? 200 : 503) });
     await d.call("/v1/track", TRACK);
     await d.call("/v1/track", TRACK);
-    const shell = await openDatabase(d.config.outbox.path);
-    shell.exec("UPDATE tried SET body = replace(body, 'Signed', 'Resigned') WHERE event = 2");
-    shell.close();
+    await d.query(
+      "UPDATE tried SET body = replace(body, 'Signed', 'Resigned') WHERE event = (SELECT max(event) FROM tried)",
+    );
     up = true;
     await d.clock.advance("1m");
     const rows = await d.rows();

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Destination } from "../../src/model/config.ts";
-import { openDatabase } from "../../src/store/sqlite/driver.ts";
 import { SLOW } from "../slow.ts";
 import { type Answer, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeDestination, URL_A, URL_B } from "./make.ts";
@@ -141,12 +140,10 @@ describe("a destination that is gone", () => {
   it("is not left while a success cannot be written: its event could arrive twice", async () => {
     await using d = await startDaemon();
     await call(d, 1);
-    const shell = await openDatabase(d.config.outbox.path);
-    shell.exec("CREATE TRIGGER failing BEFORE INSERT ON segments BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+    const unlock = await d.outbox.lock();
     await reload(d, NEW);
     for (const refuse of [move, discard, move]) assert.equal((await refuse(d)).json.code, "destination_busy");
-    shell.exec("DROP TRIGGER failing");
-    shell.close();
+    await unlock();
     await d.clock.advance("3s");
     assert.equal((await move(d)).json.moved, 0);
     assert.deepEqual(arrived(d, URL_B), []);

@@ -28,7 +28,12 @@ const STORE: ExposedStore = {
   members: { all: async () => [] },
   health: { state: async () => STATE },
   timeline: UNSHIFTED,
+  sharing: null,
 };
+
+function makeSharing(leads: boolean): ExposedStore["sharing"] {
+  return { leads: () => leads, streams: () => 3, beatAt: () => NOW - 2_500, alive: () => 2 };
+}
 
 type Served = readonly string[] | null;
 
@@ -51,6 +56,37 @@ async function read(
 function only(lines: readonly string[], name: string): string[] {
   return lines.filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
+
+describe("the gauges of daemons that share a store", () => {
+  const OWN = [
+    "fairlead_store_free_disk_bytes 1024",
+    "fairlead_store_full 0",
+    "fairlead_store_gone 0",
+    "fairlead_clock_implausible 0",
+    "fairlead_streams_held 3",
+  ];
+
+  it("are only its own for one that does not lead, so that a sum counts nothing twice", async () => {
+    const members = { all: async () => [] };
+    const lines = await read({ sharing: makeSharing(false), members }, ["crm"]);
+    assert.deepEqual(lines, [...OWN, "fairlead_leads 0", "fairlead_beat_age_seconds 2.5"]);
+  });
+
+  it("are also those of what is shared for the one that leads", async () => {
+    const lines = await read({ sharing: makeSharing(true) }, ["crm"]);
+    for (const line of [...OWN, "fairlead_leads 1", "fairlead_daemons_alive 2", "fairlead_store_bytes 4096"]) {
+      assert.ok(lines.includes(line), line);
+    }
+    assert.equal(only(lines, "fairlead_deliveries").length, 8);
+  });
+
+  it("are none where a store has only one daemon", async () => {
+    assert.deepEqual(
+      (await read({}, ["crm"])).filter((line) => /streams_held|leads|beat_age|daemons_alive/.test(line)),
+      [],
+    );
+  });
+});
 
 describe("declareStoreGauges", () => {
   it("reads counts from the store, with 0 for the states that have no row", async () => {

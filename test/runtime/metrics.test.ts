@@ -136,6 +136,7 @@ describe("createMetrics", () => {
       members: { all: async () => [] },
       health,
       timeline: UNSHIFTED,
+      sharing: null,
     });
     assert.equal(await readValue(metrics, "fairlead_store_bytes"), 10);
     assert.equal(await readValue(metrics, 'fairlead_deliveries{destination="crm",state="waiting"}'), 1);
@@ -213,6 +214,10 @@ const NAMES = [
   "fairlead_store_free_disk_bytes",
   "fairlead_store_full",
   "fairlead_store_gone",
+  "fairlead_streams_held",
+  "fairlead_leads",
+  "fairlead_beat_age_seconds",
+  "fairlead_daemons_alive",
   "fairlead_store_errors_total",
   "fairlead_slow_commits_total",
   "fairlead_log_lines_dropped_total",

@@ -153,6 +153,23 @@ function throwing(): never {
 }
 
 describe("an address that cannot be had", () => {
+  it("shares its port with another one if both allow that, and each answers", async () => {
+    await using one = disposable(await serve({ ...LOOPBACK, shared: true }, () => new Response("one")));
+    const place = { ...LOOPBACK, port: Number(new URL(one.address).port) };
+    await using other = disposable(await serve({ ...place, shared: true }, () => new Response("other")));
+    assert.equal(other.address, one.address);
+    const ending = GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    const bodies = new Set<string>();
+    for (let nth = 0; nth < 100 && bodies.size < 2; nth++) {
+      bodies.add((await exchange(place, ending)).split("\r\n\r\n")[1] ?? "");
+    }
+    assert.deepEqual([...bodies].sort(), ["one", "other"]);
+    await assert.rejects(
+      serve(place, () => new Response()),
+      /the port is in use/,
+    );
+  });
+
   it("says that the port is in use, also by another listener like it", async () => {
     await using listener = await start(() => new Response());
     const port = Number(new URL(listener.address).port);

@@ -17,6 +17,7 @@ import { summary } from "../check.ts";
 import { openConfigFile } from "../config-file.ts";
 import { type DaemonOptions, findDaemon, isNobodyThere, readAnswer, send } from "../daemon.ts";
 import { type Depth, lookAtStore, type StoreLook } from "../outbox-file.ts";
+import { judgeDatabase } from "./database.ts";
 import {
   type ClockFacts,
   type ConfigFacts,
@@ -49,7 +50,7 @@ export async function examine(options: DaemonOptions, depth: Depth, clock: Clock
   return [
     ...judgeConfig(configFacts(file, inspected, daemon)),
     ...judgeSecrets(guardedFiles({ file, inspected, outbox })),
-    ...(store ? judgeStore(store.facts) : [unseen("store", outbox)]),
+    ...(store ? judgeStore(store.facts) : await examineDatabase(outbox)),
     ...(outbox?.postgres === null ? judgeAlias(outbox.path, aliasOf(outbox.path)) : []),
     ...(outbox?.postgres === null ? judgeDisk(diskFacts(outbox)) : [unseen("disk", outbox)]),
     ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
@@ -57,6 +58,12 @@ export async function examine(options: DaemonOptions, depth: Depth, clock: Clock
     ...judgeDaemon(daemon),
     ...(await examineWebhooks({ inspected, file, resolve }, clock)),
   ];
+}
+
+async function examineDatabase(outbox: Outbox | null): Promise<readonly Finding[]> {
+  if (!outbox?.postgres) return [unseen("store", outbox)];
+  const { lookAtDatabase } = await import("../outbox-database.ts");
+  return judgeDatabase(await lookAtDatabase(outbox, outbox.postgres));
 }
 
 function unseen(check: "store" | "disk", outbox: Outbox | null): Finding {

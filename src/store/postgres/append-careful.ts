@@ -11,7 +11,8 @@ import { type AppendParts, noteStored } from "./append.ts";
 import type { Held } from "./claims.ts";
 import type { Tx } from "./database.ts";
 import { type Drafted, draftAll, planOf, receiptsOf } from "./drafts.ts";
-import { findSeen, place } from "./place.ts";
+import type { Engine } from "./engine.ts";
+import { findSeen, isPlaced, place } from "./place.ts";
 
 /** The memberships that the events of a transaction change. */
 export type MemberBatch = {
@@ -27,6 +28,8 @@ export type MemberBatch = {
 
 type CarefulParts = AppendParts & {
   readonly openBatch: (tx: Tx, changes: readonly MemberChange[]) => Promise<MemberBatch>;
+  /** Writes the settlements that wait: what has ended is not withdrawn. */
+  readonly caughtUp: () => Promise<void>;
   readonly withdrawRows: (tx: Tx, withdrawal: Withdrawal) => Promise<readonly DeliveryKey[]>;
   readonly notices: {
     has(tx: Tx, notice: Notice, source: string): Promise<boolean>;
@@ -50,18 +53,38 @@ type Done = {
  * their callers repeat what failed.
  */
 export function createCareful(parts: CarefulParts): (entries: readonly Entry[]) => ReturnType<Store["append"]> {
-  const { engine } = parts;
+  const { engine, caughtUp } = parts;
   return async function appendCarefully(entries) {
+    await caughtUp();
     const withdrawn: DeliveryKey[] = [];
-    const done = await engine.write("commit", (tx) => {
+    let tried: Done | null = null;
+    const written = await engine.write("commit", async (tx) => {
       withdrawn.length = 0;
-      return append(tx, entries, { ...parts, withdrawn });
+      tried = null;
+      tried = await append(tx, entries, { ...parts, withdrawn });
+      return tried;
     });
-    if (isFault(done)) return UNWRITTEN;
+    const done = isFault(written) ? await madeAfterAll(tried, engine) : written;
+    if (done === null) return UNWRITTEN;
     const drafted = noteStored(engine, done.held, done.drafted);
     if (withdrawn.length > 0) engine.tell({ kind: "withdrawn", deliveries: withdrawn });
     return done.receipts(drafted);
   };
+}
+
+/** The answer to the commit may have been lost. */
+async function madeAfterAll(tried: Done | null, { streams, counts, db, tell }: Engine): Promise<Done | null> {
+  const [draft] = tried?.drafted.packed ?? [];
+  if (tried === null || draft === undefined) return null;
+  try {
+    await streams.fence(tried.held.stream);
+    return (await isPlaced(db, draft.first)) ? tried : null;
+  } catch {
+    // Nobody knows, while the database is away: should it be there, it is found once that can be read.
+    counts.doubt([tried.held.stream]);
+    tell({ kind: "moved" });
+    return null;
+  }
 }
 
 async function append(

@@ -139,7 +139,7 @@ function createAppendGroup(parts: AppendParts): AppendGroup {
       const { held, now, drafted, result } = await write(plan);
       if (result === "placed") return receiptsOf(plan, noteStored(engine, held, drafted));
       if (tries === MOST_TRIES) throw new Error(`the events were ${result} ${tries} times in a row`);
-      if (result === "refused") await streams.refused(held.stream);
+      if (result === "refused") await streams.refused(held);
       else known = new Set([...known, ...(await findSeen(db, plan.keys, now - DAY))]);
     }
   }

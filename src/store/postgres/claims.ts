@@ -48,20 +48,27 @@ export type DaemonRow = {
   readonly sending: readonly string[];
 };
 
-/** Says that this daemon is alive. Answers how many are. */
+/** Says that this daemon is alive. Answers how many are, and whether the server remembers that it has said so before. */
 export async function beatDaemon(
   tx: Tx,
   { name, pace }: Claimant,
   { about, seenVersion, sending }: DaemonRow,
-): Promise<number> {
+): Promise<{ readonly alive: number; readonly remembered: boolean }> {
   await tx.query(
     `INSERT INTO daemons VALUES ($1, $2::json, the_time(), $3, $4::json)
      ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, seen_version = excluded.seen_version, sending = excluded.sending`,
     [name, about, seenVersion, JSON.stringify(sending)],
   );
-  await tx.query("DELETE FROM daemons WHERE beat_at < the_time() - $1", [10 * pace.silence]);
+  await tx.query(
+    `WITH dead AS (DELETE FROM daemons WHERE beat_at < the_time() - $1 RETURNING id)
+     DELETE FROM remembered USING dead WHERE daemon = dead.id`,
+    [10 * pace.silence],
+  );
+  const forgotten = await tx.query("INSERT INTO remembered VALUES ($1) ON CONFLICT DO NOTHING RETURNING daemon", [
+    name,
+  ]);
   const alive = await tx.query("SELECT FROM daemons WHERE beat_at >= the_time() - $1", [pace.silence]);
-  return alive.length;
+  return { alive: alive.length, remembered: forgotten.length === 0 };
 }
 
 /** Takes the work that one daemon does for all, or keeps it. Answers whether it has it. */
@@ -74,21 +81,24 @@ export async function runForWork(tx: Tx, { name, pace }: Claimant): Promise<bool
   return rows.length > 0;
 }
 
-type Judge = Pick<Claimant, "pace"> & {
+type Judge = Pick<Claimant, "name" | "pace"> & {
   /** Whether to believe that a silent daemon is dead. */
   readonly mayJudge: boolean;
 };
 
-/** Streams without a holder in which something waits, and those whose holder is silent. */
+/**
+ * Streams without a holder in which something waits, those whose holder is silent, and those that this daemon has taken without
+ * knowing, as the commit was not answered.
+ */
 export function findOrphans(
   db: Database,
   held: ReadonlyMap<number, number>,
-  { pace, mayJudge }: Judge,
+  { name, pace, mayJudge }: Judge,
 ): Promise<readonly Held[]> {
   return db.query<Held>(
     `SELECT s.id AS stream, s.epoch FROM streams s WHERE s.id <> ALL ($1::smallint[])
-       AND ($3 AND s.holder IS NOT NULL AND s.beat_at < the_time() - $2 OR s.holder IS NULL AND ${WAITS}) ORDER BY s.id`,
-    [[...held.keys()], pace.silence, mayJudge],
+       AND (s.holder = $4 OR $3 AND s.holder IS NOT NULL AND s.beat_at < the_time() - $2 OR s.holder IS NULL AND ${WAITS}) ORDER BY s.id`,
+    [[...held.keys()], pace.silence, mayJudge, name],
   );
 }
 
@@ -137,21 +147,27 @@ export async function take(tx: Tx, { stream, epoch }: Held, { name, pace }: Clai
   await lockStream(tx, stream);
   const [row] = await tx.query<Held>(
     `UPDATE streams SET holder = $3, epoch = epoch + 1, beat_at = the_time(), dirty = true
-     WHERE id = $1 AND epoch = $2 AND (holder IS NULL OR holder = $3 OR beat_at < the_time() - $4) RETURNING id AS stream, epoch`,
+     WHERE id = $1 AND (holder = $3 OR epoch = $2 AND (holder IS NULL OR beat_at < the_time() - $4)) RETURNING id AS stream, epoch`,
     [stream, epoch, name, pace.silence],
   );
   return row ?? null;
 }
 
+type Leaving = Pick<Claimant, "name"> & {
+  /** The streams whose counts may be wrong. */
+  readonly doubts: readonly number[];
+};
+
 /** Gives everything up, so that others can take it at once. */
-export async function giveUpAll(tx: Tx, held: ReadonlyMap<number, number>, name: string): Promise<void> {
+export async function giveUpAll(tx: Tx, held: ReadonlyMap<number, number>, { name, doubts }: Leaving): Promise<void> {
   await tx.query(
-    `UPDATE streams SET holder = NULL, dirty = false FROM unnest($1::smallint[], $2::bigint[]) h (id, epoch)
+    `UPDATE streams SET holder = NULL, dirty = streams.id = ANY ($3::smallint[]) FROM unnest($1::smallint[], $2::bigint[]) h (id, epoch)
      WHERE streams.id = h.id AND streams.epoch = h.epoch`,
-    [[...held.keys()], [...held.values()]],
+    [[...held.keys()], [...held.values()], doubts],
   );
   await tx.query("UPDATE leases SET holder = NULL WHERE holder = $1", [name]);
   await tx.query("DELETE FROM daemons WHERE id = $1", [name]);
+  await tx.query("DELETE FROM remembered WHERE daemon = $1", [name]);
 }
 
 /** Waits for the writes that are under way in the stream, and holds up others until the transaction ends. */

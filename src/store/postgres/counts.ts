@@ -13,12 +13,16 @@ export type Counts = {
   /** Writes the changes of an operator in their transaction, in whichever streams. */
   add(tx: Tx, changes: readonly Change[]): Promise<void>;
   all(sql: Sql): Promise<readonly DeliveryCount[]>;
-  /** Writes what was noted; `written`: that was committed. */
-  write(tx: Tx): Promise<void>;
+  /** Writes what was noted, but for these streams; `written`: that was committed. */
+  write(tx: Tx, except?: ReadonlySet<number>): Promise<void>;
   written(): void;
+  /** Somebody else has taken this stream, and counts it. */
+  drop(stream: number): void;
+  /** This daemon holds it now. */
+  hold(stream: number): void;
   /** Counts the deliveries of a stream, whose row must be locked. */
   recount(tx: Tx, stream: number): Promise<void>;
-  /** A connection was lost in the middle of a write: it is not known what it has changed in these streams. */
+  /** It is not known what was written in these streams: a commit was not answered, or the server has crashed. */
   doubt(streams: readonly number[]): void;
   /** The streams to be counted anew; from then on they are believed. */
   takeDoubts(): readonly number[];
@@ -32,12 +36,22 @@ export type Change = {
 };
 
 export function createCounts(): Counts {
-  let noted = new Map<string, Sum>();
+  let noted = new Map<string, Change>();
   /** What a write that is not known to be committed has. */
-  let writing = new Map<string, Sum>();
+  let writing = new Map<string, Change>();
+  const dropped = new Set<number>();
   const doubts = new Set<number>();
 
+  function forget(stream: number): void {
+    for (const changes of [noted, writing]) {
+      for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
+    }
+  }
+
   return {
+    note(stream, destination, state, by) {
+      if (!dropped.has(stream)) bump(noted, { stream, destination, state, by });
+    },
     doubt(streams) {
       for (const stream of streams) doubts.add(stream);
     },
@@ -46,62 +60,65 @@ export function createCounts(): Counts {
       doubts.clear();
       return taken;
     },
-    note: (stream, destination, state, by) => bump(noted, { stream, destination, state, by }),
     async add(tx, changes) {
       if (changes.length === 0) return;
       // So that they are not counted twice by a daemon that takes a stream now.
       const streams = [...new Set(changes.map(({ stream }) => stream))].sort((one, other) => one - other);
       await tx.query("SELECT FROM streams WHERE id = ANY ($1::smallint[]) ORDER BY id FOR KEY SHARE", [streams]);
-      const sums = new Map<string, Sum>();
+      const sums = new Map<string, Change>();
       for (const change of changes) bump(sums, change);
       await save(tx, [...sums.values()]);
     },
-    async all(sql) {
-      const rows = await sql.query<DeliveryCount>(
-        "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state",
-      );
-      const sums = new Map<string, Sum>();
-      for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
-      for (const change of [...noted.values(), ...writing.values()]) bump(sums, { ...change, stream: 0 });
-      return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
-    },
-    async write(tx) {
+    all: (sql) => sumAll(sql, () => [...noted.values(), ...writing.values()]),
+    async write(tx, except = new Set()) {
       // A transaction that failed has written nothing.
       for (const change of writing.values()) bump(noted, change);
-      writing = noted;
-      noted = new Map();
+      const all = [...noted];
+      writing = new Map(all.filter(([, { stream }]) => !except.has(stream)));
+      noted = new Map(all.filter(([, { stream }]) => except.has(stream)));
       await save(tx, [...writing.values()]);
     },
     written() {
       writing = new Map();
     },
+    drop(stream) {
+      dropped.add(stream);
+      forget(stream);
+    },
+    hold: (stream) => void dropped.delete(stream),
     async recount(tx, stream) {
-      for (const changes of [noted, writing]) {
-        for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
-      }
-      await tx.query("DELETE FROM counts WHERE stream = $1", [stream]);
-      await tx.query(
-        `INSERT INTO counts
-         SELECT $1, destination, state, sum(count) FROM (
-           SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
-           UNION ALL
-           SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
-           UNION ALL
-           SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
-         ) AS kept GROUP BY destination, state`,
-        [stream],
-      );
+      forget(stream);
+      // Rows of zero stay: a deletion names the destinations that have ever got anything.
+      await tx.query("UPDATE counts SET count = 0 WHERE stream = $1", [stream]);
+      await tx.query(RECOUNT, [stream]);
     },
   };
 }
 
-type Sum = Change & { by: number };
+async function sumAll(sql: Sql, unwritten: () => readonly Change[]): Promise<readonly DeliveryCount[]> {
+  const rows = await sql.query<DeliveryCount>(ALL);
+  const sums = new Map<string, Change>();
+  for (const { destination, state, count } of rows) bump(sums, { stream: 0, destination, state, by: count });
+  for (const change of unwritten()) bump(sums, { ...change, stream: 0 });
+  return [...sums.values()].map(({ destination, state, by }) => ({ destination, state, count: by }));
+}
 
-function bump(sums: Map<string, Sum>, change: Change): void {
+const ALL = "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state";
+
+const RECOUNT = `
+  INSERT INTO counts
+  SELECT $1, destination, state, sum(count) FROM (
+    SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
+    UNION ALL
+    SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
+    UNION ALL
+    SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
+  ) AS kept GROUP BY destination, state
+  ON CONFLICT (stream, destination, state) DO UPDATE SET count = excluded.count`;
+
+function bump(sums: Map<string, Change>, change: Change): void {
   const key = `${change.stream} ${change.state} ${change.destination}`;
-  const sum = sums.get(key);
-  if (sum) sum.by += change.by;
-  else sums.set(key, { ...change });
+  sums.set(key, { ...change, by: change.by + (sums.get(key)?.by ?? 0) });
 }
 
 /** In the order of the key, so that two daemons do not wait for each other. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
-import { isLost, isTransient } from "./errors.ts";
+import { asAway, CommitLost, isLost, isTransient } from "./errors.ts";
 
 /** One connection of the pool. A query that fails leaves it usable, unless the connection itself was lost. */
 export type Connection = {
@@ -60,7 +60,9 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
     try {
       const query: Sql["query"] = (text, values) => connection.query(text, values);
       const result = await run({ query, now: clock.now() } as Tx);
-      await connection.query("COMMIT");
+      await connection.query("COMMIT").catch((error: unknown) => {
+        throw isLost(error) ? new CommitLost(error) : error;
+      });
       return result;
     } catch (error) {
       if (!isLost(error)) await connection.query("ROLLBACK");
@@ -86,7 +88,7 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
       return await use(connection);
     } catch (error) {
       broken = isLost(error);
-      throw error;
+      throw asAway(error);
     } finally {
       connection.release(broken);
     }

@@ -3,6 +3,7 @@ import pg from "pg";
 import pgpass from "pgpass";
 import type { Postgres, PostgresTls } from "../../model/config.ts";
 import { type Ms, SECOND } from "../../model/units.ts";
+import { PACE } from "./claims.ts";
 import type { Connection, Pool } from "./database.ts";
 import { ConnectionLost, isLost, isStale } from "./errors.ts";
 
@@ -15,8 +16,8 @@ export type Limits = {
 const CONNECT_TIMEOUT: Ms = 10 * SECOND;
 const STATEMENT_TIMEOUT: Ms = 30 * SECOND;
 const LOCK_TIMEOUT: Ms = 10 * SECOND;
-/** A daemon that is suspended within a transaction must not hold up the others. */
-const IDLE_IN_TRANSACTION: Ms = 10 * SECOND;
+/** What a daemon that is suspended within a transaction has locked is free before the others take its streams. */
+const IDLE_IN_TRANSACTION: Ms = PACE.silence - SECOND;
 const IDLE_CONNECTION: Ms = 60 * SECOND;
 const KEEPALIVE_AFTER: Ms = 10 * SECOND;
 /** An answer that is later than this does not come: nothing else tells of a network that swallows it. */
@@ -37,6 +38,7 @@ export function openPool(postgres: Postgres, { statement }: Limits = { statement
     query_timeout: statement && statement + ANSWER_GRACE,
     lock_timeout: LOCK_TIMEOUT,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION,
+    onConnect: async (client) => void (await client.query(NEVER_LOST)),
   });
   // Without listeners, a connection that breaks between two queries would end the process. The next query meets the error.
   pool.on("error", () => undefined);
@@ -57,6 +59,10 @@ export function openPool(postgres: Postgres, { statement }: Limits = { statement
     },
   };
 }
+
+/** An acknowledged call is on the disk, whatever is set for the role. Transactions that may be lost say so themselves. */
+const NEVER_LOST =
+  "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
 
 type Client = { query(config: pg.QueryConfig): Promise<pg.QueryResult>; release?: (broken: boolean) => void };
 

@@ -1,8 +1,3 @@
-import type { Database, Sql, Tx } from "./database.ts";
-
-/** Counts up with each change of the tables. */
-export const SCHEMA = 1;
-
 /**
  * The tables of an outbox that several daemons share, in the schema that the connection's search path begins with. They
  * resemble those of SQLite (`store/sqlite/schema.ts`); what differs is said here. Times are in milliseconds since 1970, on
@@ -25,8 +20,9 @@ const TABLES = `
     dirty   boolean NOT NULL
   );
 
-  -- The daemons that run. "about": JSON of where and what it is; seen_version: up to which version it has read the news;
-  -- "sending": a JSON array of the destinations that it has attempts under way for.
+  -- The daemons that run. "about": JSON of where and what it is, and in it "schema", the version of the tables that it knows;
+  -- seen_version: up to which version it has read the news; "sending": a JSON array of the destinations that it has attempts
+  -- under way for.
   CREATE TABLE daemons (
     id           text COLLATE "C" PRIMARY KEY,
     about        json   NOT NULL,
@@ -34,6 +30,9 @@ const TABLES = `
     seen_version bigint NOT NULL,
     sending      json   NOT NULL
   );
+
+  -- The daemons that have beaten since the server crashed, or a standby took its place: PostgreSQL empties it then.
+  CREATE UNLOGGED TABLE remembered (daemon text COLLATE "C" PRIMARY KEY);
 
   -- Work that one daemon does for all.
   CREATE TABLE leases (name text COLLATE "C" PRIMARY KEY, holder text COLLATE "C", beat_at bigint NOT NULL);
@@ -236,32 +235,27 @@ const TABLES = `
   );
 `;
 
-/** Any number that no other program locks: two daemons may start at the same moment on an empty database. */
-const LOCK = 4_027_194_533;
+/** What brings the tables from one version to the next. */
+export type Step = {
+  readonly sql: string;
+  /** The oldest version of the tables whose daemons can use them after this step. Older ones refuse to start. */
+  readonly oldest: number;
+};
 
-/** Makes the tables if there are none. Rejects, with a message for the operator, if they are not of this version. */
-export async function prepareSchema(db: Database): Promise<void> {
-  if ((await versionOf(db)) === null) await db.transaction(create);
-  const version = await versionOf(db);
-  if (version === SCHEMA) return;
-  const remedy =
-    version !== null && version > SCHEMA
-      ? "start a newer Fairlead"
-      : "it is of a development version: start with an empty schema";
-  throw new Error(`the tables of the outbox have version ${version}, and this Fairlead knows ${SCHEMA}; ${remedy}`);
-}
+/**
+ * The first step makes the tables, and each of the others brings those of the version before up to date. A released step never
+ * changes. It is one transaction, and holds up who uses what it changes: it has to be quick with any number of rows.
+ *
+ * Daemons are upgraded one by one, so that those of the version before work on tables that are newer than they know. So a step
+ * only adds: tables, functions, indexes, and columns that may be left out and come last. What nothing uses any more is removed
+ * by a step of a later version, and that one has the version which stopped using it as `oldest`. It is not run beside older
+ * daemons.
+ */
+export const STEPS: readonly Step[] = [{ sql: TABLES, oldest: 1 }];
 
-async function create(tx: Tx): Promise<void> {
-  await tx.query("SELECT pg_advisory_xact_lock($1)", [LOCK]);
-  if ((await versionOf(tx)) !== null) return;
-  await tx.query(TABLES);
-  await tx.query("INSERT INTO meta VALUES ('schema', $1)", [SCHEMA]);
-}
+/** The version of the tables, which counts up with each step. */
+export const SCHEMA = STEPS.length;
 
-/** Null if there are no tables. */
-async function versionOf(sql: Sql): Promise<number | null> {
-  const [found] = await sql.query<{ there: boolean }>("SELECT to_regclass('meta') IS NOT NULL AS there");
-  if (!found?.there) return null;
-  const [row] = await sql.query<{ value: number }>("SELECT value FROM meta WHERE name = 'schema'");
-  return row?.value ?? null;
-}
+export const TABLE_NAMES: readonly string[] = STEPS.flatMap(({ sql }) =>
+  [...sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)].map(([, name = ""]) => name),
+);

@@ -23,12 +23,12 @@ export function createScrub({ sql, report }: ScrubParts): StoredDeletions["scrub
       await sql.query("INSERT INTO vacuum_probe VALUES (the_time())");
       await sql.query("DELETE FROM vacuum_probe");
       await sql.query("VACUUM (TRUNCATE) vacuum_probe");
-      const [probe] = await sql.query<{ isEmpty: boolean; mayNot: string | null }>(PROBE);
-      if (probe?.isEmpty) {
+      const probe = await readProbe(sql);
+      if (probe.isEmpty) {
         for (const statement of VACUUMS) await sql.query(statement);
         return true;
       }
-      if (probe?.mayNot && !isToldOfOwner) {
+      if (probe.mayNot && !isToldOfOwner) {
         isToldOfOwner = true;
         report.storeFailed("remove what is left of erased rows", notAllowed(probe.mayNot));
       }
@@ -48,6 +48,13 @@ const VACUUMS = [
   "VACUUM members",
   "VACUUM changes",
 ];
+
+type Probe = { readonly isEmpty: boolean; readonly mayNot: string | null };
+
+export async function readProbe(sql: Sql): Promise<Probe> {
+  const [probe] = await sql.query<Probe>(PROBE);
+  return probe ?? { isEmpty: false, mayNot: null };
+}
 
 /** `mayNot`: the user, if it is neither the owner of the table nor of the database, nor has a right that PostgreSQL 17 added. */
 const PROBE = `

@@ -14,7 +14,7 @@ import { type Apart, AS_TEXT, COLUMNS, MASK, setApart, toRow } from "./apart.ts"
 import { bitsOf } from "./bits.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
-import { isLost } from "./errors.ts";
+import { CommitLost, isLost } from "./errors.ts";
 import { placeOf } from "./streams.ts";
 
 /** How long settlements wait for others to share a transaction, and how many do not wait. */
@@ -105,35 +105,33 @@ async function writeOrEach(
   engine: Engine,
   directly: boolean = batch.every(isDirect),
 ): Promise<void> {
-  const { db, report, counts, streams, wrote } = engine;
+  const { db, report, counts, streams, size, wrote } = engine;
   const held = new Map(streams.held());
   try {
     const { ours, done } = directly
-      ? { ours: new Set<number>(), done: await deliver(db, batch, held) }
+      ? { ours: held, done: await deliver(db, batch, held) }
       : await db.transaction((tx) => writeBatch(tx, batch, held), { mayBeLost: true });
     wrote(true);
+    for (const one of batch) if (done.has(one)) noteSettled(one, engine);
+    for (const [stream, epoch] of held) if (!ours.has(stream)) await streams.refused({ stream, epoch });
     const again: Pending[] = [];
     for (const one of batch) {
       const { stream } = placeOf(one.delivery.ref);
-      if (done.has(one)) noteSettled(one, engine);
       // Otherwise its epoch was raised meanwhile, but the stream is still ours.
-      const isOpen = directly ? !done.has(one) : !ours.has(stream) && isHeldAnew(stream, held, streams);
+      const isOpen = directly ? !done.has(one) : !ours.has(stream) && streams.held().has(stream);
       if (isOpen) again.push(one);
       else one.resolve(done.has(one) ? "written" : "gone");
     }
     if (again.length > 0) await writeOrEach(again, engine, false);
+    // Whoever makes room can remove what has ended.
+    size.add(0);
   } catch (error) {
     wrote(false);
     report.storeFailed("commit", error);
-    if (isLost(error)) counts.doubt([...held.keys()]);
+    if (directly ? isLost(error) : error instanceof CommitLost) counts.doubt([...held.keys()]);
     if (batch.length > 1 && !isLost(error)) for (const one of batch) await writeOrEach([one], engine, directly);
     else for (const { resolve } of batch) resolve(UNWRITTEN);
   }
-}
-
-function isHeldAnew(stream: number, before: ReadonlyMap<number, number>, streams: Engine["streams"]): boolean {
-  const now = streams.held().get(stream);
-  return now !== undefined && now !== before.get(stream);
 }
 
 /** Bytes of a row of its own, beside the body. */
@@ -238,7 +236,7 @@ const DELIVER = `
   )
   UPDATE progress p SET waiting = p.waiting & ~hit.bits, delivered = p.delivered | hit.bits,
     settled_at = greatest(p.settled_at, hit.at), takers = p.takers || hit.takers, done = bit_count(p.waiting & ~hit.bits) = 0
-  FROM hit WHERE p.segment = hit.segment AND p.destination = hit.destination
+  FROM hit WHERE p.segment = hit.segment AND p.destination = hit.destination AND bit_count(hit.bits) > 0
   RETURNING p.segment, p.destination, hit.bits::text AS bits`;
 
 function keyOf({ delivery }: Item): string {

@@ -14,20 +14,23 @@ import { createIntake, type Intake } from "./append.ts";
 import { createCareful } from "./append-careful.ts";
 import { PACE, type Pace } from "./claims.ts";
 import { openStoredClocks } from "./clocks.ts";
+import { isUnfinishedCopy } from "./copying.ts";
 import { createCounts } from "./counts.ts";
+import { createSharing } from "./daemons.ts";
 import { createDatabase, type Database, type Pool, type Tx } from "./database.ts";
 import { createStoredDeletions } from "./deletions.ts";
 import type { Engine } from "./engine.ts";
+import { OutboxRefused } from "./errors.ts";
 import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
+import { prepareSchema } from "./migrate.ts";
 import { openNews } from "./news.ts";
 import { createNotices, type Notices } from "./notices.ts";
 import { createNumbers } from "./numbers.ts";
 import { createPrune } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
 import { createReplaySteps } from "./replay.ts";
-import { prepareSchema } from "./schema.ts";
 import { createSettling } from "./settle.ts";
 import { createSize, type Size } from "./size.ts";
 import { openStreams } from "./streams.ts";
@@ -45,7 +48,7 @@ export type PostgresOptions = Pick<StoreOptions, "bounds" | "clock" | "report"> 
   readonly maintenance?: Pool;
   /** The name of this daemon, different with each start. */
   readonly name: string;
-  /** JSON of its version, machine and process, for operators. */
+  /** JSON of its version, machine and process, for operators, and of the tables that it knows. */
   readonly about: string;
   readonly pace?: Pace;
 };
@@ -56,6 +59,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const db = createDatabase(pool, clock);
   try {
     await prepareSchema(db);
+    if (await isUnfinishedCopy(db)) throw new OutboxRefused("copy_unfinished", UNFINISHED);
     const timeline = await openTimeline(db, options);
     const listeners = createListeners();
     const room = createRoom({ ...NO_DISK, bounds, clock, report, crowded: () => listeners.tell({ kind: "crowded" }) });
@@ -67,6 +71,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     throw error;
   }
 }
+
+const UNFINISHED =
+  "it is a copy that is not finished: run fairlead copy-outbox again, which continues it, or use an empty schema";
 
 /** Only `maxSize` bounds it: the disk is the server's. */
 const NO_DISK = {
@@ -153,7 +160,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
   const settling = createSettling(engine);
   const { caughtUp } = settling;
   const notices = createNotices({ ...engine, caughtUp });
-  const intake = createIntakes(engine, { ...users, notices, room });
+  const intake = createIntakes(engine, { ...users, notices, room, caughtUp });
   const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
   const steps = createReplaySteps({ engine, ...users });
   const moved = (): void => tell({ kind: "moved" });
@@ -169,12 +176,13 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     lookup,
     waiting: createWaiting(engine),
     replay: createReplay({ steps, clock, lookup, room, moved }),
-    withdraw: createWithdraw(engine),
+    withdraw: createWithdraw(engine, caughtUp),
     members: createMembers(engine, users),
     deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance }),
     clocks: await openStoredClocks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
+    sharing: createSharing(engine),
     // There is no file that could be gone.
     rescue: async () => UNWRITTEN,
     hurry: settling.hurry,
@@ -218,15 +226,16 @@ async function openUsers(engine: Engine) {
 type IntakeParts = Pick<Awaited<ReturnType<typeof openUsers>>, "suppression"> & {
   readonly notices: Notices;
   readonly room: Room;
+  readonly caughtUp: () => Promise<void>;
 };
 
-function createIntakes(engine: Engine, { suppression, notices, room }: IntakeParts): Intake {
+function createIntakes(engine: Engine, { suppression, notices, room, caughtUp }: IntakeParts): Intake {
   const parts = { engine, numbers: createNumbers(engine.clock), refuses: suppression.refuses };
   const withdraw = (tx: Tx, withdrawal: Withdrawal) => withdrawRows(tx, engine, withdrawal);
   return createIntake({
     ...parts,
     room,
-    careful: createCareful({ ...parts, openBatch, withdrawRows: withdraw, notices }),
+    careful: createCareful({ ...parts, caughtUp, openBatch, withdrawRows: withdraw, notices }),
   });
 }
 
@@ -244,7 +253,9 @@ async function startRounds({
   const moved = (): void => tell({ kind: "moved" });
   news.on("moved", moved, { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
-  news.on("withdrawn", (deliveries) => tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[] }));
+  news.on("withdrawn", (deliveries) =>
+    tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[], elsewhere: true }),
+  );
   await beat();
   const watching = [watch("the daemons", beatAgain), watch("the news", news.watch)];
   return {

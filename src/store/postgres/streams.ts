@@ -17,8 +17,9 @@ import {
   takeCounted,
 } from "./claims.ts";
 import type { Database } from "./database.ts";
-import { isLost } from "./errors.ts";
+import { CommitLost } from "./errors.ts";
 import type { Gate } from "./gate.ts";
+import { createTurns, type InTurn } from "./turns.ts";
 
 /**
  * Which streams this daemon holds. It writes new events to one of them, its home, and delivers what waits in all. A daemon
@@ -32,10 +33,14 @@ export type Streams = {
   held(): ReadonlyMap<number, number>;
   /** Whether this daemon does the work that one does for all. */
   leads(): boolean;
+  /** When the last beat that succeeded began, by `clock.now()`. */
+  beatAt(): At;
+  /** How many daemons were alive then. */
+  alive(): number;
   /** Says that this daemon is alive, and takes what there is to take. Rejects when the database fails. */
   beat(): Promise<void>;
-  /** A write was refused, as the stream has another epoch: it is somebody else's. */
-  refused(stream: number): Promise<void>;
+  /** A write was refused: the stream is somebody else's, or has another epoch here as well by now. */
+  refused(held: Held): Promise<void>;
   /**
    * A connection was lost in the middle of a write: raises the epoch, so that the write has either been committed by then or
    * never will be.
@@ -65,6 +70,8 @@ type State = {
   beatAt: At;
   /** How many daemons are alive. */
   alive: number;
+  /** Epochs change one after the other: what was changed in the database has to be known here before anybody compares. */
+  readonly inTurn: InTurn;
 };
 
 /** Opens with a home. The first beat takes what else there is to take. */
@@ -72,33 +79,34 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
   const { db, name, counts, clock } = parts;
   const home = await claimHome(db, parts);
   const never = Number.NEGATIVE_INFINITY;
-  const state: State = { held: new Map(), home, leadsUntil: never, beatsSince: never, beatAt: never, alive: 1 };
-  keep(state, home);
+  const before = { leadsUntil: never, beatsSince: never, beatAt: never, alive: 1 };
+  const state: State = { held: new Map(), home, ...before, inTurn: createTurns() };
+  keep(state, home, parts);
 
   return {
     home: () => state.home,
     held: () => state.held,
     leads: () => clock.now() < state.leadsUntil,
+    beatAt: () => state.beatAt,
+    alive: () => state.alive,
     async beat() {
       try {
         await beat(state, parts);
       } catch (error) {
-        if (isLost(error)) counts.doubt([...state.held.keys()]);
+        if (error instanceof CommitLost) {
+          counts.doubt([...state.held.keys()]);
+          parts.tell({ kind: "moved" });
+        }
         throw error;
       }
     },
-    refused: (stream) => loseAll([stream], state, parts),
-    async fence(stream) {
-      const epoch = state.held.get(stream);
-      if (epoch === undefined) return;
-      const next = await db.transaction((tx) => take(tx, { stream, epoch }, parts));
-      if (next) keep(state, next);
-      else await loseAll([stream], state, parts);
-    },
+    refused: (one) => retakeAll([one], state, parts),
+    fence: (stream) => state.inTurn(() => retake(stream, state, parts)),
     async release() {
+      const doubts = counts.takeDoubts();
       await db.transaction(async (tx) => {
-        await counts.write(tx);
-        await giveUpAll(tx, state.held, name);
+        await counts.write(tx, lostIn(state.held, await beatStreams(tx, state.held)));
+        await giveUpAll(tx, state.held, { name, doubts });
       });
       counts.written();
     },
@@ -107,16 +115,17 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
 
 async function beat(state: State, parts: StreamsParts): Promise<void> {
   const { db, pace, counts, clock, daemon, tell, elected } = parts;
-  const { held } = state;
+  const held = new Map(state.held);
   const startedAt = clock.now();
   if (startedAt - state.beatAt > pace.silence) state.beatsSince = startedAt;
-  const { ours, leads, alive } = await db.transaction(async (tx) => {
+  const { ours, leads, alive, remembered } = await db.transaction(async (tx) => {
     const still = await beatStreams(tx, held);
     const living = await beatDaemon(tx, parts, daemon());
-    await counts.write(tx);
-    return { ours: still, alive: living, leads: await runForWork(tx, parts) };
+    await counts.write(tx, lostIn(held, still));
+    return { ours: still, ...living, leads: await runForWork(tx, parts) };
   });
   counts.written();
+  const isFirst = state.beatAt === Number.NEGATIVE_INFINITY;
   state.beatAt = startedAt;
   if (alive !== state.alive) tell({ kind: "daemons", alive });
   state.alive = alive;
@@ -124,14 +133,20 @@ async function beat(state: State, parts: StreamsParts): Promise<void> {
   // Others count from the answer of the database, so that this one stops first.
   state.leadsUntil = leads ? startedAt + pace.silence : 0;
   if (leads && !led) elected();
-  await loseAll(
-    [...held.keys()].filter((stream) => !ours.has(stream)),
-    state,
-    parts,
-  );
-  await recountDoubts(state, parts);
-  await takeOrphans(state, parts);
+  const lost = [...held].flatMap(([stream, epoch]) => (ours.has(stream) ? [] : [{ stream, epoch }]));
+  await retakeAll(lost, state, parts);
+  // The server has crashed, or a standby has taken its place: it may have forgotten the last settlements, whose commits do not
+  // wait for the disk.
+  const isForgetful = !remembered && !isFirst;
+  if (isForgetful) counts.doubt([...state.held.keys()]);
+  await recountDoubts(state, parts).finally(() => isForgetful && tell({ kind: "moved" }));
+  await state.inTurn(() => takeOrphans(state, parts));
   await letGoOfOthers(state, parts);
+}
+
+/** Those that are not among `ours`. */
+function lostIn(held: ReadonlyMap<number, number>, ours: ReadonlySet<number>): ReadonlySet<number> {
+  return new Set([...held.keys()].filter((stream) => !ours.has(stream)));
 }
 
 /** While nothing is written here: what is committed is either in both, the tables and the memory, or in neither. */
@@ -158,13 +173,13 @@ async function recountDoubts({ held }: State, { db, counts, gate }: StreamsParts
  * another is dead.
  */
 async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
-  const { db, pace, clock, tell } = parts;
+  const { db, name, pace, clock, tell } = parts;
   const mayJudge = clock.now() - state.beatsSince >= pace.silence;
   let taken = 0;
-  for (const one of await findOrphans(db, state.held, { pace, mayJudge })) {
+  for (const one of await findOrphans(db, state.held, { name, pace, mayJudge })) {
     const now = await db.transaction((tx) => takeCounted(tx, one, parts));
     if (now === null) continue;
-    keep(state, now);
+    keep(state, now, parts);
     taken += 1;
   }
   if (taken > 0) tell({ kind: "moved" });
@@ -182,18 +197,33 @@ async function letGoOfOthers({ held, home }: State, { db, name, counts }: Stream
   for (const stream of idle) held.delete(stream);
 }
 
-async function loseAll(streams: readonly number[], state: State, parts: StreamsParts): Promise<void> {
+/** What was refused to the epochs of these: some of them may have another one here as well by now. */
+async function retakeAll(refused: readonly Held[], state: State, parts: StreamsParts): Promise<void> {
+  if (refused.length === 0) return;
+  await state.inTurn(async () => {
+    for (const { stream, epoch } of refused) if (state.held.get(stream) === epoch) await retake(stream, state, parts);
+  });
+}
+
+/** Raises the epoch of a stream, and loses it if it is somebody else's. */
+async function retake(stream: number, state: State, parts: StreamsParts): Promise<void> {
   const { held } = state;
-  if (streams.length === 0) return;
-  for (const stream of streams) held.delete(stream);
+  const epoch = held.get(stream);
+  if (epoch === undefined) return;
+  const next = await parts.db.transaction((tx) => take(tx, { stream, epoch }, parts));
+  if (next) return keep(state, next, parts);
+  held.delete(stream);
+  parts.counts.drop(stream);
   parts.tell({ kind: "lost", has: (ref) => !held.has(placeOf(ref).stream) });
   if (held.has(state.home.stream)) return;
   state.home = await claimHome(parts.db, parts);
-  keep(state, state.home);
+  keep(state, state.home, parts);
 }
 
-function keep({ held }: State, { stream, epoch }: Held): void {
-  held.set(stream, epoch);
+function keep(state: State, held: Held, { counts }: Pick<StreamsParts, "counts">): void {
+  state.held.set(held.stream, held.epoch);
+  if (state.home.stream === held.stream) state.home = held;
+  counts.hold(held.stream);
 }
 
 /** On PostgreSQL the reference of a delivery is its stream and the number of its segment. */

@@ -133,9 +133,10 @@ function firstOf(found: readonly Waiting[]): readonly Waiting[] {
 
 export type Withdrawn = DeliveryKey;
 
-/** Ends the waiting of events that must not be sent any more. */
-export function createWithdraw(engine: Pick<Engine, "write" | "counts" | "news" | "tell">): Withdraw {
+/** Ends the waiting of events that must not be sent any more. `caughtUp` writes the settlements that wait: those have ended. */
+export function createWithdraw(engine: Engine, caughtUp: () => Promise<void>): Withdraw {
   return async function withdraw(withdrawal) {
+    await caughtUp();
     const withdrawn = await engine.write("withdraw", (tx) => withdrawRows(tx, engine, withdrawal));
     if (isFault(withdrawn)) return withdrawn;
     if (withdrawn.length > 0) engine.tell({ kind: "withdrawn", deliveries: withdrawn });

@@ -175,6 +175,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
     timeline: meta.timeline,
+    sharing: null,
     hurry: commits.hurry,
     close: createClose(db, { commits, presence, tail, release }, options),
   };

@@ -6,6 +6,20 @@ import { delivered, expired, failed, makeEntries, makeEntry, retried } from "../
 
 export function describeBacklog(open: OpenStore): void {
   describe("the backlog", () => {
+    it("knows a destination whose deliveries are all removed, also after a crash", async () => {
+      await using s = await startStore(open);
+      await s.append(makeEntry({ deliverTo: ["lake"] }));
+      const [one = assert.fail()] = await s.read({ destination: "lake" });
+      await s.store().settle(one, delivered(one, s.clock.now()));
+      await s.later("1m");
+      const now = s.clock.now() + 1;
+      await s.prune({ delivered: now, failed: now, seen: 0 }, 100);
+      await s.later("1m");
+      await s.kill();
+      const known = (await s.store().backlog.counts()).filter(({ destination }) => destination === "lake");
+      assert.ok(known.length > 0 && known.every(({ count }) => count === 0), JSON.stringify(known));
+    });
+
     it("knows when the next retry is due", async () => {
       await using s = await startStore(open);
       const { backlog, settle } = s.store();

@@ -61,6 +61,30 @@ export function describeHealth(open: OpenStore, { clock }: Abilities): void {
       await s.append(makeEntry({ messageId: "m2" }));
       assert.equal(s.crowdings(), 1);
     });
+
+    it("says so when a delivery has ended: there may be something to remove now", async () => {
+      await using s = await startStore(open);
+      await s.append(makeEntry());
+      const [one = assert.fail()] = await s.read();
+      s.setMaxSize(1);
+      const crowdings = s.crowdings();
+      await s.store().settle(one, delivered(one, s.clock.now()));
+      // Until this, what was settled may wait to be written.
+      await s.counts();
+      assert.ok(s.crowdings() > crowdings);
+    });
+
+    it("does not say so again when nothing can be removed: whoever removes is woken by it", async () => {
+      await using s = await startStore(open);
+      s.setMaxSize(1);
+      await s.append(makeEntry());
+      const { clock } = s;
+      const crowdings = s.crowdings();
+      const before = { delivered: clock.now(), failed: clock.now(), seen: 0, sparse: clock.now() };
+      await s.prune(before, 100);
+      await s.prune(before, 100);
+      assert.equal(s.crowdings(), crowdings);
+    });
   });
 
   describe("a restart", () => {

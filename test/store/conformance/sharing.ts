@@ -51,6 +51,32 @@ function describeRefused(open: OpenStore): void {
 }
 
 function describeShared(open: OpenStore): void {
+  it("is listed with the first one, what each holds, and that one of them leads", async () => {
+    await using both = await startBoth(open);
+    await both.second.append(makeEntries(3));
+    await both.clock.advance("4s");
+    const daemons = (await both.first.sharing?.daemons()) ?? assert.fail();
+    const [first = assert.fail(), second = assert.fail()] = [true, false].map((self) =>
+      daemons.find((daemon) => daemon.self === self),
+    );
+    assert.equal(daemons.length, 2);
+    assert.deepEqual([first.streams.map(({ waiting }) => waiting), first.leads, first.alive], [[0], true, true]);
+    assert.deepEqual([second.streams.map(({ waiting }) => waiting), second.leads, second.alive], [[3], false, true]);
+    assert.deepEqual([both.first.sharing?.leads(), both.second.sharing?.leads()], [true, false]);
+    assert.equal(both.second.sharing?.streams(), 1);
+    assert.ok(both.clock.now() - (both.second.sharing?.beatAt() ?? 0) <= 2_000);
+  });
+
+  it("is no longer listed once it has closed", async () => {
+    await using both = await startBoth(open);
+    await both.second.close();
+    const daemons = await both.first.sharing?.daemons();
+    assert.deepEqual(
+      daemons?.map(({ self }) => self),
+      [true],
+    );
+  });
+
   it("recognises the repeats of what the first one has accepted", async () => {
     await using both = await startBoth(open);
     await both.first.append(makeEntries(3));

@@ -54,6 +54,21 @@ export function describeWithdraw(open: OpenStore): void {
       assert.deepEqual(await s.counts(), ["crm failed: 1"]);
     });
 
+    it("ends nothing whose attempt has ended before, though that is not written yet", async () => {
+      await using s = await startStore(open);
+      await s.append(...makeEntries(2));
+      const [one, two] = await s.read();
+      assert.ok(one && two);
+      const settling = s.store().settle(one, delivered(one, s.clock.now()));
+      const newer = { ...makeEntry({ messageId: "m3" }), withdraws: { events: [one.id], reason: "superseded" } };
+      assert.deepEqual(await s.append(newer), ["accepted"]);
+      assert.equal(await settling, "written");
+      const settlingNext = s.store().settle(two, delivered(two, s.clock.now()));
+      assert.equal(await s.store().withdraw({ events: [two.id], reason: "superseded" }), 0);
+      assert.equal(await settlingNext, "written");
+      assert.deepEqual(await s.counts(), ["crm delivered: 2", "crm waiting: 1"]);
+    });
+
     it("says nothing if nothing of them waits", async () => {
       await using s = await startStore(open);
       await s.append(makeEntry({ deliverTo: [] }));

@@ -6,6 +6,7 @@ import type { StoreChange } from "../../../src/model/ports.ts";
 import { ConnectionLost } from "../../../src/store/postgres/errors.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { startStore } from "../harness.ts";
+import { delivered, makeEntry } from "../make.ts";
 import { openOn } from "./bed.ts";
 import { startPglite } from "./pglite.ts";
 
@@ -63,5 +64,38 @@ describe("an operator's change whose commit was not answered", () => {
     assert.ok(isFault(await record({ ...request, erase: false, suppress: true })));
     await s.clock.advance("2s");
     assert.deepEqual(await suppressed.among(["u1"], "website"), new Set(["u1"]));
+  });
+});
+
+describe("a commit that was not answered", () => {
+  it("has written a settlement, which counts", async () => {
+    const lossy = createLossy();
+    await using s = await startStore(lossy.open);
+    await s.append(makeEntry());
+    const [delivery = assert.fail()] = await s.read();
+    lossy.lose();
+    const settlement = delivered(delivery, s.clock.now());
+    assert.ok(isFault(await s.store().settle(delivery, settlement)));
+    assert.equal(await s.store().settle(delivery, settlement), "gone");
+    await s.clock.advance("3s");
+    assert.deepEqual(await s.counts(), ["crm delivered: 1"]);
+  });
+
+  it("has stored an event that changes others, which is delivered", async () => {
+    const lossy = createLossy();
+    await using s = await startStore(lossy.open);
+    lossy.lose();
+    assert.deepEqual(await s.append({ ...makeEntry(), withdraws: { events: [], reason: "superseded" } }), ["accepted"]);
+    assert.equal((await s.read()).length, 1);
+    assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
+  });
+
+  it("has told the others once that this daemon is alive, and what it has counted", async () => {
+    const lossy = createLossy();
+    await using s = await startStore(lossy.open);
+    await s.append(makeEntry());
+    lossy.lose();
+    await s.clock.advance("5s");
+    assert.deepEqual(await s.counts(), ["crm waiting: 1"]);
   });
 });

@@ -71,7 +71,7 @@ const FALSE_TIME = `CREATE OR REPLACE FUNCTION the_time() RETURNS bigint LANGUAG
 const ENDS = /^(COMMIT|ROLLBACK)/;
 
 /** Whatever asks the database for the time gets that of the test's clock, which waits for the database in turn. */
-function followClock(pool: TestPool, clock: FalseClock): TestPool {
+export function followClock(pool: TestPool, clock: FalseClock): TestPool {
   return {
     ...pool,
     connect: () => clock.during(connect()),

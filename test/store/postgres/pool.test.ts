@@ -6,6 +6,8 @@ import process from "node:process";
 import { after, before, describe, it } from "node:test";
 import type { Postgres, PostgresTls } from "../../../src/model/config.ts";
 import { Secret } from "../../../src/model/secret.ts";
+import { parseDuration } from "../../../src/model/units.ts";
+import { PACE } from "../../../src/store/postgres/claims.ts";
 import type { Pool } from "../../../src/store/postgres/database.ts";
 import { isLost, isTransient } from "../../../src/store/postgres/errors.ts";
 import { openPool } from "../../../src/store/postgres/pool.ts";
@@ -136,6 +138,16 @@ describe("connections to a real server", { skip: NO_SERVER }, () => {
     await using s = await open();
     const [{ limit } = { limit: "" }] = await ask(s.pool, "SELECT current_setting('lock_timeout') AS limit");
     assert.equal(limit, "10s");
+  });
+
+  it("frees what a suspended daemon has locked before others take its streams", async () => {
+    await using s = await open();
+    const [{ limit } = { limit: "" }] = await ask(
+      s.pool,
+      "SELECT current_setting('idle_in_transaction_session_timeout') AS limit",
+    );
+    const ms = parseDuration(String(limit)) ?? assert.fail();
+    assert.ok(ms > 0 && ms < PACE.silence);
   });
 
   it("says where there is no server", async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -26,10 +26,16 @@ export const NO_SERVER = SERVER_PROGRAMS === null && "PostgreSQL is not installe
 export type RealServer = TestServer & {
   /** The same, as the daemon's config has it. */
   readonly postgres: Postgres;
+  /** Ends it as `pg_ctl stop -m` does, and starts it again once `away` has resolved. */
+  restart(mode: StopMode, away?: () => Promise<void>): Promise<void>;
   /** Of its first process, whose children all others are. */
   readonly pid: number;
   stop(): Promise<void>;
 };
+
+/** `fast` ends the connections and writes what is in memory; `immediate` is a crash. */
+export type StopMode = keyof typeof STOP_SIGNALS;
+const STOP_SIGNALS = { fast: "INT", immediate: "QUIT" } as const;
 
 /** Stands for the server's folder in its settings. */
 export const FOLDER = "$FOLDER";
@@ -72,9 +78,8 @@ export async function createServer(options: ServerOptions = {}): Promise<RealSer
   // Without TCP, unless the settings say otherwise: only who may enter the folder can connect.
   const own = [`unix_socket_directories=${folder}`, "listen_addresses=", "max_connections=100"];
   const all = [...own, ...settings.map((one) => one.replace(FOLDER, folder))];
-  const [program, ...programArguments] = command("postgres", ["-D", data, ...all.flatMap((one) => ["-c", one])]);
-  const child = spawn(program, programArguments, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
-  await readiness(child);
+  const program = command("postgres", ["-D", data, ...all.flatMap((one) => ["-c", one])]);
+  let running = await launch(folder, program);
   const none = { port: null, password: null, options: null, tls: "off" } as const;
   const postgres: Postgres = { ...none, host: folder, user: SUPERUSER, database: "postgres", connections: 10 };
   const admin = openPool({ ...postgres, connections: 1 });
@@ -86,7 +91,9 @@ export async function createServer(options: ServerOptions = {}): Promise<RealSer
 
   return {
     postgres,
-    pid: child.pid ?? 0,
+    get pid() {
+      return Number.parseInt(readFileSync(join(data, "postmaster.pid"), "utf8"), 10);
+    },
     async connect(schema) {
       await run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
       const terminate = (pids: readonly number[]) =>
@@ -94,14 +101,42 @@ export async function createServer(options: ServerOptions = {}): Promise<RealSer
       return createPool(openPool({ ...postgres, options: `-c search_path=${schema}` }), terminate);
     },
     drop: (schema) => run(`DROP SCHEMA IF EXISTS ${schema} CASCADE`),
+    async restart(mode, away = async () => {}) {
+      running.stdin?.write(`${STOP_SIGNALS[mode]}\n`);
+      await ended(running);
+      await away();
+      running = await launch(folder, program);
+    },
     async stop() {
       await admin.end();
-      // At once: nobody reads what it has.
-      child.kill("SIGQUIT");
-      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-      await rm(folder, { recursive: true });
+      running.stdin?.end();
+      await ended(running);
+      await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Runs the server, its arguments from the second on, and passes on the signals that are named on its input. Once that is
+ * closed, which also the end of the test's process does, it ends the server at once and removes its folder, the first argument.
+ */
+const GUARD = `
+  folder=$1; shift
+  exec 3<&0
+  "$@" </dev/null 3<&- & server=$!
+  (while read -r signal; do kill -s "$signal" "$server"; done; kill -s QUIT "$server") <&3 & guard=$!
+  wait "$server"
+  kill "$guard" 2>/dev/null
+  wait "$guard" && rm -rf "$folder"`;
+
+async function launch(folder: string, program: readonly string[]): Promise<ChildProcess> {
+  const child = spawn("/bin/sh", ["-c", GUARD, "guard", folder, ...program], { stdio: ["pipe", "ignore", "pipe"] });
+  await readiness(child);
+  return child;
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 }
 
 function createPool(pool: Pool, terminate: (pids: readonly number[]) => Promise<void>): TestPool {
