@@ -9,8 +9,9 @@ import { cpuSecondsOf } from "../usage.ts";
 import type { Base, Postgres, Used } from "./database.ts";
 import type { PostgresOptions } from "./options.ts";
 
-/** `daemons`: how many share a PostgreSQL; null: one with SQLite. */
-export type Setup = { readonly daemons: number | null; readonly work: Work; readonly ids: Ids };
+/** Daemons that share a PostgreSQL, or have a SQLite file each: these show what sharing the cores costs by itself. */
+export type Crew = { readonly store: "sqlite" | "postgres"; readonly daemons: number };
+export type Setup = Crew & { readonly work: Work; readonly ids: Ids };
 export type Work = "singles" | "batches";
 
 export type Phase = "single calls delivered" | "batches accepted" | "backlog drained";
@@ -37,14 +38,13 @@ type Around = { readonly tools: Tools; readonly postgres: Postgres };
 
 /** Starts that many daemons, each with ports of its own, and ends them when the work is done. */
 export async function withCluster<T>(
-  daemons: number | null,
+  { store, daemons }: Crew,
   { tools, postgres }: Around,
   run: (cluster: Cluster) => Promise<T>,
 ): Promise<T> {
-  const base = daemons === null ? null : await postgres.createBase();
+  const base = store === "sqlite" ? null : await postgres.createBase();
   const { receiverPort } = tools;
   const config = base ? writeSharedConfig(receiverPort, base.url) : writeSmallConfig(receiverPort);
-  const count = daemons ?? 1;
   try {
     return await startNext([]);
   } finally {
@@ -52,7 +52,7 @@ export async function withCluster<T>(
   }
 
   function startNext(servers: readonly Server[]): Promise<T> {
-    if (servers.length === count) return run({ servers, base, loads: loadsOf(count, tools), tools });
+    if (servers.length === daemons) return run({ servers, base, loads: loadsOf(daemons, tools), tools });
     return withServer("fairlead", { ...tools, config }, (server) => startNext([...servers, server]));
   }
 }
@@ -65,11 +65,11 @@ function loadsOf(count: number, { load }: Tools): readonly Worker<LoadCommands>[
 }
 
 export function measureSetup(
-  { daemons, work, ids }: Setup,
+  { work, ids, ...crew }: Setup,
   around: Around,
   options: PostgresOptions,
 ): Promise<readonly Cost[]> {
-  return withCluster(daemons, around, async (cluster) => {
+  return withCluster(crew, around, async (cluster) => {
     const { warmup } = options;
     const kind = { ids, eventsPerRequest: work === "singles" ? 1 : BATCH };
     await cluster.tools.receiver.ask("expect", { requests: wholeEvents(warmup, kind, cluster) });

@@ -20,7 +20,7 @@ export type Minute = Cost & {
 type Around = { readonly tools: Tools; readonly postgres: Postgres };
 
 export function measureLong(options: PostgresOptions, around: Around): Promise<readonly Minute[]> {
-  return withCluster(1, around, async (cluster) => {
+  return withCluster({ store: "postgres", daemons: 1 }, around, async (cluster) => {
     const { base } = cluster;
     if (!base) throw new Error("there is no database");
     // Code is compiled and connections are open when the first minute begins.

@@ -29,7 +29,7 @@ export type PostgresOptions = {
 export const POSTGRES_USAGE = `bun bench/bench.ts postgres [part …] [options]
 
 parts, all of them if none is named:
-  daemons           one, two and four daemons that share a PostgreSQL, beside one with SQLite
+  daemons           one, two and four daemons that share a PostgreSQL, beside as many with a SQLite file each
   append            the statement that stores events, alone
   long              single calls at a steady pace beside a transaction that stays open
 

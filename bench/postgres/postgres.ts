@@ -11,7 +11,7 @@ import { withTools } from "../run.ts";
 import { median } from "../statistics.ts";
 import { align } from "../table.ts";
 import { type Appended, measureAppends, writeAppends } from "./appends.ts";
-import { type Cost, measureSetup, type Setup } from "./daemons.ts";
+import { type Cost, type Crew, measureSetup, type Setup } from "./daemons.ts";
 import { type Postgres, startPostgres } from "./database.ts";
 import { drawMinutes, type Minute, measureLong, writeVerdict } from "./long.ts";
 import { POSTGRES_USAGE, type PostgresOptions, readPostgresOptions } from "./options.ts";
@@ -66,19 +66,23 @@ async function measureDaemons(options: PostgresOptions, around: Around): Promise
 function setupsOf({ daemons }: PostgresOptions): readonly Setup[] {
   return (["none", "random"] as const).flatMap((ids) =>
     (["singles", "batches"] as const).flatMap((work) =>
-      [null, ...daemons].map((count) => ({ daemons: count, work, ids })),
+      daemons.flatMap((count) =>
+        (["sqlite", "postgres"] as const).map((store) => ({ store, daemons: count, work, ids })),
+      ),
     ),
   );
 }
 
 function profiling(setup: Setup, { tools, postgres }: Around): Around {
-  const { fairlead, folder } = profiled(`postgres ${nameOf(setup)} ${setup.work} ${setup.ids}`);
+  const { fairlead, folder } = profiled(`postgres ${setup.store} ${setup.daemons} ${setup.work} ${setup.ids}`);
   console.error(folder);
   return { tools: { ...tools, fairlead, endBy: "SIGTERM" }, postgres };
 }
 
-function nameOf({ daemons }: Setup): string {
-  return daemons === null ? "SQLite" : `PostgreSQL, ${daemons} daemon${daemons === 1 ? "" : "s"}`;
+const STORES = { sqlite: "SQLite", postgres: "PostgreSQL" } as const;
+
+function nameOf({ store, daemons }: Crew): string {
+  return `${STORES[store]}, ${daemons} daemon${daemons === 1 ? "" : "s"}`;
 }
 
 const IDS_IN_TITLES = { none: "no messageId", random: "random messageIds", ordered: "ordered messageIds" } as const;
@@ -92,7 +96,8 @@ function writeCosts(samples: readonly Sample[]): string {
       const rows = [...Map.groupBy(some, ({ setup }) => nameOf(setup))].map(
         ([name, rounds]) => [name, middleOf(rounds.map(({ cost }) => cost))] as const,
       );
-      const base = rows.find(([name]) => name === "SQLite")?.[1].eventsPerSecond ?? Number.NaN;
+      const base =
+        rows.find(([name]) => name === nameOf({ store: "sqlite", daemons: 1 }))?.[1].eventsPerSecond ?? Number.NaN;
       const head = [title, "ratio", "events/s", "daemons", "server", "log", "transactions"];
       return align([
         head,

@@ -38,22 +38,16 @@ type TransactionOptions = {
   readonly mayBeLost?: boolean;
 };
 
-/** How often a transaction is run until a conflict is an error. */
+/** How often a transaction, or a statement by itself, is run until a conflict is an error. */
 const MOST_TRIES = 5;
 
 export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database {
   let isClosed = false;
   return {
-    query: (text, values) => withConnection((connection) => connection.query(text, values)),
-    async transaction(run, { mayBeLost = false } = {}) {
+    query: (text, values) => withoutConflict((connection) => connection.query(text, values)),
+    transaction(run, { mayBeLost = false } = {}) {
       const begin = mayBeLost ? "BEGIN; SET LOCAL synchronous_commit = off" : "BEGIN";
-      for (let tries = 1; ; tries += 1) {
-        try {
-          return await withConnection((connection) => once(connection, begin, run));
-        } catch (error) {
-          if (tries === MOST_TRIES || !isTransient(error)) throw error;
-        }
-      }
+      return withoutConflict((connection) => once(connection, begin, run));
     },
     close() {
       isClosed = true;
@@ -73,6 +67,16 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
     } catch (error) {
       if (!isLost(error)) await connection.query("ROLLBACK");
       throw error;
+    }
+  }
+
+  async function withoutConflict<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await withConnection(use);
+      } catch (error) {
+        if (tries === MOST_TRIES || !isTransient(error)) throw error;
+      }
     }
   }
 

@@ -3,7 +3,6 @@ import type { Entry, Receipt } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
 import { addTo, type Draft, deliveriesOf, hasRoom, newDraft } from "../draft.ts";
 import { type Key, keyOf } from "../message-key.ts";
-import { MOST_EVENTS } from "../segment.ts";
 import type { Sql } from "./database.ts";
 import type { Numbers } from "./numbers.ts";
 import { type PackedDraft, pack } from "./place.ts";
@@ -61,7 +60,7 @@ export async function draftAll(stored: readonly Entry[], { sql, numbers, stream,
   for (const [nth, entry] of stored.entries()) {
     let draft = drafts.at(-1);
     if (!draft || !hasRoom(draft)) {
-      await numbers.prepare(sql, Math.min(stored.length - nth, MOST_EVENTS));
+      await numbers.prepare(sql, stored.length - nth);
       draft = newDraft(numbers.peek(), now);
       drafts.push(draft);
     }

@@ -66,9 +66,10 @@ const PLACE = `
   ),
   stored AS (
     INSERT INTO segments
-    SELECT first, id, events, $5, about::json, substring($7::bytea FROM start + 1 FOR size), sum, size + octet_length(about)
-    FROM fence, unnest($8::bigint[], $9::int[], $10::text[], $11::int[], $12::int[], $13::bigint[])
-      s (first, events, about, start, size, sum)
+    SELECT first, id, events, $5, convert_from(substring($7::bytea FROM start + 1 FOR about), 'UTF8')::json,
+      substring($7 FROM start + about + 1 FOR size), sum, about + size
+    FROM fence, unnest($8::bigint[], $9::int[], $10::int[], $11::int[], $12::int[], $13::bigint[])
+      s (first, events, start, about, size, sum)
   ),
   routed AS (
     INSERT INTO progress (segment, destination, stream, routed, waiting, delivered, done)
@@ -78,23 +79,29 @@ const PLACE = `
   SELECT held, 1 / CASE WHEN held = 0 OR noted = $4 THEN 1 ELSE 0 END AS unrepeated
   FROM (SELECT (SELECT count(*) FROM fence) AS held, (SELECT count(*) FROM keys) AS noted) result`;
 
+/** Texts travel as bytes: in an array, `pg` would search them for quotes, and PostgreSQL read them letter by letter. */
 function valuesOf({ held, packed, keys, now, since }: Placed): readonly unknown[] {
+  const abouts = packed.map(({ about }) => Buffer.from(about));
+  const parts = packed.flatMap(({ bodies }, nth) => [abouts[nth] ?? EMPTY, bodies]);
   let end = 0;
-  const starts = packed.map(({ bodies }) => {
-    end += bodies.length;
-    return end - bodies.length;
+  const starts = packed.map(({ bodies }, nth) => {
+    const start = end;
+    end += (abouts[nth]?.length ?? 0) + bodies.length;
+    return start;
   });
   const routes = packed.flatMap(({ first, events, routed }) =>
     [...routed].map(([destination, ones]) => ({ first, destination, bits: bitsOf(ones, events) })),
   );
   return [
     ...[held.stream, held.epoch, Buffer.from(keys.toSorted().join(""), "latin1"), keys.length, now, since],
-    ...[Buffer.concat(packed.map(({ bodies }) => bodies)), packed.map(({ first }) => first)],
-    ...[packed.map(({ events }) => events), packed.map(({ about }) => about), starts],
+    ...[Buffer.concat(parts), packed.map(({ first }) => first), packed.map(({ events }) => events)],
+    ...[starts, abouts.map(({ length }) => length)],
     ...[packed.map(({ bodies }) => bodies.length), packed.map(({ about, bodies }) => checksum(about, bodies))],
     ...[routes.map(({ first }) => first), routes.map(({ destination }) => destination), routes.map(({ bits }) => bits)],
   ];
 }
+
+const EMPTY = Buffer.alloc(0);
 
 /** Which of these are known since then. */
 export async function findSeen(sql: Sql, keys: readonly Key[], since: At): Promise<ReadonlySet<Key>> {

@@ -105,6 +105,12 @@ export function createNames(): NameOf {
   };
 }
 
+/**
+ * A statement is planned when its tables may still be empty, and keeps that plan for a minute or more, while thousands of rows
+ * come in. All of them have an index: without it, each settlement would read the whole table until then.
+ */
+const PLANS = "-c enable_seqscan=off -c jit=off";
+
 /** What is left out is taken by `pg` from PGHOST and its like. */
 function settingsOf({ host, port, user, password, database, options, tls }: Postgres): pg.ClientConfig {
   return {
@@ -113,7 +119,7 @@ function settingsOf({ host, port, user, password, database, options, tls }: Post
     ...(user === null ? {} : { user }),
     ...(password === null ? {} : { password: password.reveal() }),
     ...(database === null ? {} : { database }),
-    ...(options === null ? {} : { options }),
+    options: withPlans(options),
     ...(tls === null ? {} : { ssl: tls === "off" ? false : tlsOptions(tls) }),
     application_name: "fairlead",
     types: OUR_TYPES,
@@ -127,6 +133,13 @@ function tlsOptions({ verify, ca, cert, key }: PostgresTls): Exclude<pg.ClientCo
     ...(ca === null ? {} : { ca }),
     ...(cert === null || key === null ? {} : { cert, key: key.reveal() }),
   };
+}
+
+/** Ours come first, so that those of the operator, in the config or in PGOPTIONS, win. */
+function withPlans(options: string | null): string {
+  const client = new pg.Client(options === null ? {} : { options });
+  const { connectionParameters: given } = client as unknown as { connectionParameters: { options?: string } };
+  return given.options ? `${PLANS} ${given.options}` : PLANS;
 }
 
 type Password = Exclude<pg.ClientConfig["password"], undefined>;

@@ -12,7 +12,7 @@ import { type At, type Ms, SECOND } from "../../model/units.ts";
 import { UNWRITTEN } from "../room.ts";
 import { type Apart, AS_TEXT, COLUMNS, MASK, setApart, toRow } from "./apart.ts";
 import { bitsOf } from "./bits.ts";
-import type { Tx } from "./database.ts";
+import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { CommitLost, isLost } from "./errors.ts";
 import { placeOf } from "./streams.ts";
@@ -96,30 +96,40 @@ function takeBatch(waiting: readonly Pending[]): ReadonlySet<Pending> {
   return new Set(batch.values());
 }
 
-/** One settlement may have failed the others: each is tried alone. */
-async function writeOrEach(batch: readonly Pending[], engine: Engine): Promise<void> {
-  const { db, report, counts, streams, wrote } = engine;
+/**
+ * One settlement may have failed the others: each is tried alone. `directly`: by one statement, without a transaction around it;
+ * what it does not find is looked for again in a transaction.
+ */
+async function writeOrEach(
+  batch: readonly Pending[],
+  engine: Engine,
+  directly: boolean = batch.every(isDirect),
+): Promise<void> {
+  const { db, report, counts, streams, size, wrote } = engine;
   const held = new Map(streams.held());
   try {
-    const { ours, done } = await db.transaction((tx) => writeBatch(tx, batch, held), { mayBeLost: true });
+    const { ours, done } = directly
+      ? { ours: held, done: await deliver(db, batch, held) }
+      : await db.transaction((tx) => writeBatch(tx, batch, held), { mayBeLost: true });
     wrote(true);
     for (const one of batch) if (done.has(one)) noteSettled(one, engine);
     for (const [stream, epoch] of held) if (!ours.has(stream)) await streams.refused({ stream, epoch });
     const again: Pending[] = [];
     for (const one of batch) {
       const { stream } = placeOf(one.delivery.ref);
-      // Its epoch was raised meanwhile, but the stream is still ours.
-      if (!ours.has(stream) && streams.held().has(stream)) again.push(one);
+      // Otherwise its epoch was raised meanwhile, but the stream is still ours.
+      const isOpen = directly ? !done.has(one) : !ours.has(stream) && streams.held().has(stream);
+      if (isOpen) again.push(one);
       else one.resolve(done.has(one) ? "written" : "gone");
     }
-    if (again.length > 0) await writeOrEach(again, engine);
+    if (again.length > 0) await writeOrEach(again, engine, false);
     // Whoever makes room can remove what has ended.
-    engine.size.add(0);
+    size.add(0);
   } catch (error) {
     wrote(false);
     report.storeFailed("commit", error);
-    if (error instanceof CommitLost) counts.doubt([...held.keys()]);
-    if (batch.length > 1 && !isLost(error)) for (const one of batch) await writeOrEach([one], engine);
+    if (directly ? isLost(error) : error instanceof CommitLost) counts.doubt([...held.keys()]);
+    if (batch.length > 1 && !isLost(error)) for (const one of batch) await writeOrEach([one], engine, directly);
     else for (const { resolve } of batch) resolve(UNWRITTEN);
   }
 }
@@ -146,9 +156,9 @@ type WrittenBatch = {
 async function writeBatch(tx: Tx, batch: readonly Item[], held: ReadonlyMap<number, number>): Promise<WrittenBatch> {
   const ours = await fence(tx, held);
   const items = batch.filter(({ delivery }) => ours.has(placeOf(delivery.ref).stream));
-  const first = items.filter(({ delivery }) => placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null);
+  const first = items.filter(isFirst);
   await lockProgress(tx, first);
-  const delivered = await deliver(tx, first.filter(isFirstSuccess));
+  const delivered = await deliver(tx, first.filter(isFirstSuccess), held);
   const leaving = first.filter((one) => !isFirstSuccess(one)).map((one) => toApart(one, null));
   const apart = (await setApart(tx, "waiting", leaving)).map(({ item }) => item);
   const done = new Set([...delivered, ...apart]);
@@ -180,16 +190,30 @@ async function lockProgress(tx: Tx, items: readonly Item[]): Promise<void> {
   );
 }
 
+function isFirst({ delivery }: Item): boolean {
+  return placeOf(delivery.ref).segment > 0 && delivery.attemptedAt === null;
+}
+
+/** Nearly all are: one statement settles them. */
+function isDirect(item: Item): boolean {
+  return isFirst(item) && isFirstSuccess(item);
+}
+
 /** If another attempt of the same round failed, that has to be in a log, which only a row has. */
 function isFirstSuccess({ settlement }: Item): boolean {
   return settlement.state === "delivered" && settlement.attempts === 1 && !settlement.log;
 }
 
-/** Marks first attempts as delivered. Answers those that were waiting. */
-async function deliver(tx: Tx, items: readonly Item[]): Promise<ReadonlySet<Item>> {
+/** Marks first attempts as delivered. Answers those that were waiting, in a stream that is still held. */
+async function deliver(
+  sql: Sql,
+  items: readonly Item[],
+  held: ReadonlyMap<number, number>,
+): Promise<ReadonlySet<Item>> {
   if (items.length === 0) return new Set();
   const groups = [...Map.groupBy(items, keyOf).values()].map(groupOf);
-  const rows = await tx.query<{ segment: number; destination: string; bits: string }>(DELIVER, [
+  const rows = await sql.query<{ segment: number; destination: string; bits: string }>(DELIVER, [
+    ...[[...held.keys()], [...held.values()]],
     ...[groups.map(({ segment }) => segment), groups.map(({ destination }) => destination)],
     ...[groups.map(({ mask }) => mask), groups.map(({ at }) => at), groups.map(({ takers }) => takers)],
   ]);
@@ -197,11 +221,17 @@ async function deliver(tx: Tx, items: readonly Item[]): Promise<ReadonlySet<Item
   return new Set(items.filter((one) => taken.get(keyOf(one))?.[indexOf(one)] === "1"));
 }
 
+/** Its commit does not wait for the disk, also where it is a transaction by itself. */
 const DELIVER = `
-  WITH hit AS (
+  WITH fence AS (
+    SELECT id, set_config('synchronous_commit', 'off', true) AS commits
+    FROM streams JOIN unnest($1::smallint[], $2::bigint[]) h (id, epoch) USING (id, epoch) ORDER BY id FOR KEY SHARE OF streams
+  ),
+  hit AS (
     SELECT p.segment, p.destination, m.at, m.takers, p.waiting & ${MASK} AS bits
-    FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[]) m (segment, destination, mask, at, takers)
+    FROM unnest($3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[]) m (segment, destination, mask, at, takers)
     JOIN progress p ON p.segment = m.segment AND p.destination = m.destination
+    WHERE p.stream IN (SELECT id FROM fence WHERE commits = 'off')
     ORDER BY p.segment, p.destination FOR UPDATE OF p
   )
   UPDATE progress p SET waiting = p.waiting & ~hit.bits, delivered = p.delivered | hit.bits,

@@ -109,6 +109,18 @@ describe("connections to a real server", { skip: NO_SERVER }, () => {
     next.release();
   });
 
+  it("plans with indexes before it knows how large the tables are, unless the operator says otherwise", async () => {
+    const { postgres } = await startServer();
+    for (const [options, settings] of [
+      [null, { scan: "off", jit: "off" }],
+      ["-c jit=on", { scan: "off", jit: "on" }],
+    ] as const) {
+      const pool = openPool({ ...postgres, options });
+      const text = "SELECT current_setting('enable_seqscan') AS scan, current_setting('jit') AS jit";
+      assert.deepEqual(await ask(pool, text).finally(() => pool.end()), [settings]);
+    }
+  });
+
   it("tells a deadlock from other failures", async () => {
     await using s = await open();
     await ask(s.pool, "CREATE TABLE IF NOT EXISTS locks AS SELECT 1 AS a UNION SELECT 2");
