@@ -8,8 +8,16 @@ import { neverStopped, type StoredClock } from "../../../src/model/destination-c
 import { type Fault, isFault } from "../../../src/model/fault.ts";
 import type { Accept, Clock, Store, StoreChange } from "../../../src/model/ports.ts";
 import { createFalseClock } from "../../flow/clock.ts";
-import { AMPLE, createFalseReport, makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
-import { delivered, makeEntries, makeEntry } from "../make.ts";
+import {
+  AMPLE,
+  createFalseReport,
+  describeCounts,
+  makeAsk,
+  type OpenStore,
+  startStore,
+  type TestStore,
+} from "../harness.ts";
+import { delivered, makeEntries, makeEntry, retried } from "../make.ts";
 
 /** What an engine is able to do. */
 export type Abilities = {
@@ -123,10 +131,55 @@ function describeShared(open: OpenStore): void {
     assert.equal((await waitingIn(both.second)).length, 3);
   });
 
+  describe("takes the place of one that is suspended", () => describeSuspended(open));
   describe("shares waiting deliveries", () => describeSharedWaiting(open));
   describe("shares audiences and traits", () => describeSharedMembers(open));
   describe("shares deletions", () => describeSharedDeletions(open));
   describe("shares the clocks of destinations", () => describeSharedClocks(open));
+}
+
+/** The first one's clock stands still: it says nothing of itself, and hears nothing, until it writes. */
+function describeSuspended(open: OpenStore): void {
+  it("which settles nothing any more of what was its own", async () => {
+    await using s = await startStore(open);
+    await s.append(...makeEntries(2));
+    const [one = assert.fail(), two = assert.fail()] = await s.read();
+    await using second = await takeOver(s, open);
+    assert.equal((await waitingIn(second.store)).length, 2);
+    const now = s.clock.now();
+    assert.equal(await s.store().settle(one, delivered(one, now)), "gone");
+    assert.equal(await s.store().settle(two, retried(two, now)), "gone");
+    const taken = await waitingIn(second.store);
+    const settled = taken.map((delivery) => second.store.settle(delivery, delivered(delivery, now)));
+    assert.deepEqual(await Promise.all(settled), ["written", "written"]);
+  });
+
+  it("which writes what it accepts then where the other one does not deliver", async () => {
+    await using s = await startStore(open);
+    await s.append(makeEntry({ messageId: "m1" }));
+    await using second = await takeOver(s, open);
+    assert.deepEqual(await s.append(makeEntry({ messageId: "m1" }), makeEntry({ messageId: "m2" })), [
+      "duplicate",
+      "accepted",
+    ]);
+    assert.deepEqual(ids(await s.read()), ["m2"]);
+    assert.deepEqual(ids(await waitingIn(second.store)), ["m1"]);
+    await s.clock.advance("3s");
+    assert.deepEqual(await describeCounts(second.store), ["crm waiting: 2"]);
+  });
+}
+
+function ids(deliveries: readonly Delivery[]): readonly string[] {
+  return deliveries.map(({ messageId }) => messageId);
+}
+
+/** Another daemon, by a clock of its own, for as long as it takes to believe that the first one is dead. */
+async function takeOver(s: TestStore, open: OpenStore) {
+  const clock = createFalseClock();
+  const store = await open({ ...AMPLE, folder: s.folder, clock, report: createFalseReport([]) });
+  store.hurry();
+  await clock.advance("20s");
+  return { store, [Symbol.asyncDispose]: store.close };
 }
 
 function describeSharedWaiting(open: OpenStore): void {
