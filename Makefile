@@ -87,8 +87,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 	$(BUN) build $(CLIENT_TESTS) \
 	  --target node --packages external --root test/client --outdir dist/test/node >/dev/null
 	node --import ./test/client/node20.mjs --test --test-reporter=dot $(NODE_TESTS)
-	@# The long one on PGlite is left to `make test-long`.
-	$(DENO_TEST) --ignore=test/store/postgres/store.test.ts $(DENO_TESTS)
+	$(DENO_TEST) $(DENO_TESTS)
 	$(DENO) test -A --no-check --quiet test/deno/serve.smoke.ts
 
 test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## run what takes longer or needs more: all tests on Deno, faults of disk, network and clock, kills, power cuts, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
