@@ -93,7 +93,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and
 test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## run what takes longer or needs more: all tests on Deno, faults of disk, network and clock, kills, power cuts, a soak, systemd, packages and proxies (as root), other machines, pages in a real Chromium
 	@# Their names are not those of tests, so that `bun test` and `deno test` pass without a browser, and without root.
 	@# Two at a time, the longest one first: the soak mostly waits.
-	$(BUN) test --no-orphans --parallel=2 $(LONG_TESTS)
+	$(BUN) test --no-orphans --parallel=2 --timeout 120000 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 	$(ON_POSTGRES) --parallel=2 $(ALL_POSTGRES_FLOWS)
 	$(DENO_TEST) --ignore=test/binary,test/bench test

@@ -73,8 +73,9 @@ describe("fairlead@.service", () => {
     await using w = await makeSystemdWorld();
     w.do("cp", join(UNITS, "fairlead@.service"), "/etc/systemd/system/");
     w.do("systemctl", "daemon-reload");
+    const [host] = makeHosts();
     await w.configure({
-      ingest: { listen: "127.0.0.1:8080", reusePort: true },
+      ingest: { listen: `${host}:8080`, reusePort: true },
       admin: { listen: `unix:/run/fairlead-${INSTANCE}/admin.sock` },
       // Not shared, for there is no database here.
       outbox: { path: `/var/cache/fairlead/${INSTANCE}.db` },
