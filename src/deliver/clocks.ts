@@ -55,7 +55,7 @@ export type LoopClock = DestinationClock & {
 
 export type ClocksWorld = {
   readonly clock: Pick<Clock, "now" | "sleep">;
-  readonly clockStore: Pick<StoredClocks, "save">;
+  readonly clockStore: Pick<StoredClocks, "save" | "refresh">;
   /** The clocks as they were in the store when the daemon started. */
   readonly storedClocks: readonly StoredClock[];
   readonly stopping: AbortSignal;
@@ -204,9 +204,9 @@ async function resume(live: LiveClock, world: ClocksWorld): Promise<Resumed | Fa
   return { since };
 }
 
-/** Another daemon may have paused or resumed it a moment ago: that is heard with the next save. */
-function confirm(live: LiveClock, { clockStore }: ClocksWorld): Promise<Fault | null> {
-  return clockStore.save([live.stored()], "command");
+/** Another daemon may have paused or resumed it a moment ago. */
+async function confirm(live: LiveClock, { clockStore }: ClocksWorld): Promise<Fault | null> {
+  return (await clockStore.refresh?.(live.stored().destination)) ?? null;
 }
 
 type Saver = {

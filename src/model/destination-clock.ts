@@ -39,6 +39,11 @@ export type StoredClocks = {
    * changed meanwhile stays, and is heard as a `StoreChange`.
    */
   save(clocks: readonly StoredClock[], because: "command" | "observed"): Promise<Fault | null>;
+  /**
+   * Reads the clock of a destination again, which another daemon may have changed a moment ago: if it has, this one is told.
+   * Answers why it could not. Left out if no other daemon shares the store.
+   */
+  refresh?(destination: string): Promise<Fault | null>;
 };
 
 /** A destination's clock as its deliveries see it. */

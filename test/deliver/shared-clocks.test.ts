@@ -27,7 +27,7 @@ function startDaemons(clock: FalseClock): readonly Daemon[] {
   return Array.from({ length: DAEMONS }, () => {
     let base = stored;
     let seen = 0;
-    const clocks = createClocks({ clock, ...none, clockStore: { save } });
+    const clocks = createClocks({ clock, ...none, clockStore: { save, refresh } });
 
     async function save([mine = neverStopped("crm")]: readonly StoredClock[]): Promise<null> {
       const from = base;
@@ -39,6 +39,12 @@ function startDaemons(clock: FalseClock): readonly Daemon[] {
       if (seen === version) seen += 1;
       version += 1;
       if (isOther) clocks.hear([stored]);
+      return null;
+    }
+
+    async function refresh(): Promise<null> {
+      await clock.nextTurn();
+      hear();
       return null;
     }
 

@@ -1,6 +1,7 @@
 import { neverStopped, type StoredClock, type StoredClocks, totalOf } from "../../model/destination-clock.ts";
-import { isFault } from "../../model/fault.ts";
+import { type Fault, isFault } from "../../model/fault.ts";
 import { hasStoodStill, isSameClock, mergeClocks, raiseClock } from "../clock-merge.ts";
+import { UNWRITTEN } from "../room.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { createTurns } from "./turns.ts";
@@ -19,6 +20,7 @@ export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
 
   return {
     all: async () => [...kept.values()],
+    refresh,
     async save(clocks) {
       const changes = clocks.map((mine) => ({ mine, base: baseOf(mine.destination) }));
       const refused = await write("save clocks of destinations", (tx) => saveAll(tx, changes, engine));
@@ -31,6 +33,16 @@ export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
       return null;
     },
   };
+
+  async function refresh(destination: string): Promise<Fault | null> {
+    try {
+      await readAgain([destination], baseOf);
+      return null;
+    } catch (error) {
+      report.storeFailed("read clocks of destinations", error);
+      return UNWRITTEN;
+    }
+  }
 
   /**
    * Reads are made in turn, so that each finds what the one before has found, or something newer. The daemon hears of those
