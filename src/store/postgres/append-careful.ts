@@ -40,6 +40,11 @@ type CarefulParts = AppendParts & {
 export type NoticeOf = { readonly source: string; readonly event: number; readonly deliverTo: readonly string[] };
 
 const DUPLICATE: Receipt = { kind: "duplicate" };
+/** Why nothing was stored. */
+const TAKEN = {
+  refused: "another daemon has taken the stream meanwhile",
+  repeated: "another daemon has stored one of their messageIds meanwhile",
+} as const;
 const NO_MEMBERS: MemberBatch = { older: [], take: () => false, write() {}, close: async () => {} };
 
 type Done = {
@@ -109,7 +114,7 @@ async function append(
   const drafted = await draftAll(plan.stored, { sql: tx, numbers, stream: held.stream, now: tx.now });
   if (plan.stored.length > 0) {
     const result = await place(tx, { ...plan, ...drafted, held, now: tx.now, since: tx.now - DAY });
-    if (result !== "placed") throw new Error(`the events were ${result} by another daemon`);
+    if (result !== "placed") throw new Error(`the events could not be stored: ${TAKEN[result]}; they are tried again`);
   }
   for (const [nth, entry] of plan.stored.entries()) {
     const event = drafted.numbers[nth] ?? 0;

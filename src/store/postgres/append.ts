@@ -138,11 +138,18 @@ function createAppendGroup(parts: AppendParts): AppendGroup {
       if (plan.stored.length === 0) return receiptsOf(plan, NOTHING);
       const { held, now, drafted, result } = await write(plan);
       if (result === "placed") return receiptsOf(plan, noteStored(engine, held, drafted));
-      if (tries === MOST_TRIES) throw new Error(`the events were ${result} ${tries} times in a row`);
+      if (tries === MOST_TRIES) throw new Error(conflict(result, tries));
       if (result === "refused") await streams.refused(held);
       else known = new Set([...known, ...(await findSeen(db, plan.keys, now - DAY))]);
     }
   }
+}
+
+/** `repeated`, `refused`: why the last try has stored nothing. */
+function conflict(result: "repeated" | "refused", tries: number): string {
+  const why =
+    result === "repeated" ? "another daemon kept storing their messageIds" : "other daemons kept taking the stream";
+  return `the events could not be stored in ${tries} tries: ${why}; look at fairlead status for daemons that are silent`;
 }
 
 type Written = {

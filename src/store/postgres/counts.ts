@@ -5,7 +5,7 @@ import type { Sql, Tx } from "./database.ts";
 /**
  * How many deliveries of each destination are in each state, by stream. A row that each commit changes would be what all of
  * them wait for. So the holder of a stream sums up in memory what its appends and settlements change, and writes it with its
- * beat. If it dies before, the next holder counts anew.
+ * beat. If it dies before, the next holder counts the rows.
  */
 export type Counts = {
   /** Notes a change that has just been committed, in a stream that this daemon holds. */
@@ -24,7 +24,7 @@ export type Counts = {
   recount(tx: Tx, stream: number): Promise<void>;
   /** It is not known what was written in these streams: a commit was not answered, or the server has crashed. */
   doubt(streams: readonly number[]): void;
-  /** The streams to be counted anew; from then on they are believed. */
+  /** The streams whose rows have to be counted. From then on their sums are trusted again. */
   takeDoubts(): readonly number[];
 };
 

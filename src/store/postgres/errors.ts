@@ -43,7 +43,7 @@ export function isTransient(error: unknown): boolean {
   return TRANSIENT.includes(codeOf(error)) || isStale(error);
 }
 
-/** A statement was prepared on this connection before a migration changed its tables. It can only be prepared anew. */
+/** A statement was prepared on this connection before a migration changed its tables. It has to be prepared again. */
 export function isStale(error: unknown): boolean {
   return codeOf(error) === "0A000" && error instanceof Error && "routine" in error && error.routine === REVALIDATION;
 }

@@ -22,7 +22,7 @@ export function createPrune(engine: Engine): Prune {
       const done = await write("prune", (tx) => step(tx, { before, limit, after }, engine));
       if (isFault(done)) return done;
       after = done.next;
-      // A measurement wakes whoever prunes: one that has found nothing would wake itself for ever.
+      // A measurement wakes the janitor: one that has found nothing would wake itself forever.
       if (done.bytes > 0) size.add(-done.bytes);
       if (done.moved > 0) tell({ kind: "moved" });
       if (Object.values(done.counts).some((count) => count > 0)) return done.counts;

@@ -123,7 +123,7 @@ async function writeOrEach(
       else one.resolve(done.has(one) ? "written" : "gone");
     }
     if (again.length > 0) await writeOrEach(again, engine, false);
-    // Whoever makes room can remove what has ended.
+    // The janitor can now remove what has ended, if it is crowded.
     size.add(0);
   } catch (error) {
     wrote(false);

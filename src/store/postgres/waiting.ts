@@ -208,7 +208,7 @@ async function movePage(tx: Tx, { from, to, limit }: Page): Promise<PageDone> {
   await tx.query(ONE_AT_A_TIME);
   const events = (await kept.waitingFor(from, limit)).map(({ id }) => id);
   if (events.length === 0) return { moved: [], doubled: [] };
-  // From here on nothing enters or leaves the bits of these events. What waits is read anew, in the order of age.
+  // From here on nothing enters or leaves the bits of these events. What waits is read again, in the order of age.
   await tx.query(LOCK_PROGRESS, [events, [from, to]]);
   const waiting = new Map(
     (await kept.waitingOf(events)).filter((one) => one.destination === from).map((one) => [one.id, one]),
