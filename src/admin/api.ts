@@ -5,6 +5,7 @@ import type { Handle } from "../model/ports.ts";
 import { checkAccess } from "./access.ts";
 import { serveAudiences } from "./audiences.ts";
 import { serveDaemon } from "./daemon.ts";
+import { serveDashboard } from "./dashboard.ts";
 import { serveDeletions } from "./deletions.ts";
 import { serveDeliveries } from "./deliveries.ts";
 import { serveDestinations } from "./destinations.ts";
@@ -45,6 +46,7 @@ export function createApi(world: AdminWorld): Hono {
     return openApi;
   });
   for (const serveSome of ALL) serveSome(serve, world);
+  serveDashboard(api, world);
   return api;
 
   /** Serves a route and adds it to `/openapi.json`. */
