@@ -192,6 +192,12 @@ function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syn
       deletion.wake();
       syncs.wake();
       break;
+    case "retry":
+      deliver.tryNow(change.destination, true);
+      break;
+    case "holds":
+      deliver.hearHolds(change.holds);
+      break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);
       if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
@@ -227,6 +233,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     backlog: store.backlog,
     clockStore: store.clocks,
     storedClocks,
+    announce: store.sharing?.announce ?? null,
     delivery: () => config().delivery,
     lanes,
     activity,
@@ -333,6 +340,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     pauses: deliver.pauses,
     whileIdle: deliver.whileIdle,
     tryNow: deliver.tryNow,
+    retry: deliver.retry,
     activity,
     arrivals,
     rejections,

@@ -140,6 +140,10 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     activity: { of: () => 0 },
     webhooks: status.webhooks ?? { of: () => WELL },
     tryNow: (...what) => void told.push(["tried", ...what]),
+    async retry(destination) {
+      told.push(["retried", destination]);
+      return null;
+    },
     arrivals: status.arrivals ?? { of: () => ({ perSecond: 0, lastAt: null }) },
     lastReload: () => ({
       file: "config.yaml",
@@ -167,6 +171,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       replayed: (...what: unknown[]) => void told.push(["replayed", ...what]),
       paused: (...what: unknown[]) => void told.push(["paused", ...what]),
       resumed: (...what: unknown[]) => void told.push(["resumed", ...what]),
+      retriedNow: (...what: unknown[]) => void told.push(["retriedNow", ...what]),
     } as unknown as Report,
   });
 
