@@ -20,7 +20,7 @@ import type { WaitingDeliveries, WhileIdle } from "../model/waiting-deliveries.t
 
 /** What the operator's API needs from the daemon. */
 export type AdminWorld = {
-  readonly clock: Pick<Clock, "now" | "wall">;
+  readonly clock: Pick<Clock, "now" | "wall" | "sleep">;
   readonly timeline: Timeline;
   readonly sharing: Sharing | null;
   readonly version: string;
