@@ -31,18 +31,28 @@ export function measureLong(options: PostgresOptions, around: Around): Promise<r
     // Code is compiled and connections are open when the first minute begins.
     await sendSteadily(cluster, options);
     const end = await base.holdOpen();
-    const minutes: Minute[] = [];
-    for (let nth = 1; nth <= options.minutes; nth += 1) {
-      const before = await statementTime(base);
-      const cost = await sendSteadily(cluster, options);
-      const statementMicros = ((await statementTime(base)) - before) / (options.pace * options.minuteSeconds);
-      const minute = { ...cost, statementMicros, tables: await readTables(base) };
-      minutes.push(minute);
-      console.error(`minute ${nth} of ${options.minutes}: ${writeMinute(minute)}`);
+    try {
+      return await measureMinutes(options, { cluster, base });
+    } finally {
+      await end();
     }
-    await end();
-    return minutes;
   });
+}
+
+async function measureMinutes(
+  options: PostgresOptions,
+  { cluster, base }: { readonly cluster: Cluster; readonly base: Base },
+): Promise<readonly Minute[]> {
+  const minutes: Minute[] = [];
+  for (let nth = 1; nth <= options.minutes; nth += 1) {
+    const before = await statementTime(base);
+    const cost = await sendSteadily(cluster, options);
+    const statementMicros = ((await statementTime(base)) - before) / (options.pace * options.minuteSeconds);
+    const minute = { ...cost, statementMicros, tables: await readTables(base) };
+    minutes.push(minute);
+    console.error(`minute ${nth} of ${options.minutes}: ${writeMinute(minute)}`);
+  }
+  return minutes;
 }
 
 async function sendSteadily(
