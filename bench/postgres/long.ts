@@ -3,10 +3,10 @@
  * that it might see, so what is updated often grows: this shows whether that makes the daemon slower.
  */
 import { type Curve, draw } from "../plot.ts";
-import { arrival, CONNECTIONS, type Tools } from "../run.ts";
+import { arrival, CONNECTIONS } from "../run.ts";
 import { median, percentile } from "../statistics.ts";
-import { type Cluster, type Cost, startClock, withCluster } from "./daemons.ts";
-import type { Base, Postgres } from "./database.ts";
+import { type Around, type Cluster, type Cost, startClock, withCluster } from "./daemons.ts";
+import type { Base } from "./database.ts";
 import type { PostgresOptions } from "./options.ts";
 
 export type Minute = Cost & {
@@ -21,8 +21,6 @@ export type Minute = Cost & {
 
 /** `dead`: row versions that are no longer needed. `bytes`: with its indexes. */
 type Table = { readonly name: string; readonly dead: number; readonly bytes: number };
-
-type Around = { readonly tools: Tools; readonly postgres: Postgres };
 
 export function measureLong(options: PostgresOptions, around: Around): Promise<readonly Minute[]> {
   return withCluster({ store: "postgres", daemons: 1 }, around, async (cluster) => {
