@@ -29,7 +29,7 @@ export async function benchPostgres(argv: readonly string[]): Promise<void> {
   });
 }
 
-type Sample = { readonly setup: Setup; readonly costs: readonly Cost[] };
+export type Sample = { readonly setup: Setup; readonly costs: readonly Cost[] };
 
 async function measureAndTell(options: PostgresOptions, around: Around): Promise<void> {
   const { parts, out, minuteSeconds } = options;
@@ -92,7 +92,7 @@ function nameOf({ store, daemons }: Crew): string {
 const IDS_IN_TITLES = { none: "no messageId", random: "random messageIds", ordered: "ordered messageIds" } as const;
 
 /** A table for each phase and kind of messageId: medians of the rounds. */
-function writeCosts(samples: readonly Sample[]): string {
+export function writeCosts(samples: readonly Sample[]): string {
   const all = samples.flatMap(({ setup, costs }) => costs.map((cost) => ({ setup, cost })));
   const tables = Map.groupBy(all, ({ setup, cost }) => `${cost.phase}, ${IDS_IN_TITLES[setup.ids]}`);
   return [...tables]
