@@ -7,7 +7,7 @@ import type { StoredDeletions } from "../model/deletion.ts";
 import type { Pauses } from "../model/destination-clock.ts";
 import type { StoreHealth } from "../model/disk.ts";
 import type { Lookup } from "../model/lookup.ts";
-import type { Backlog, Clock, RequestDeletion, Rescue } from "../model/ports.ts";
+import type { Backlog, Clock, RequestDeletion, Rescue, SendTest } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
@@ -58,5 +58,6 @@ export type AdminWorld = {
   readonly audiences: Audiences;
   readonly deletions: StoredDeletions;
   readonly requestDeletion: RequestDeletion;
+  readonly sendTest: SendTest;
   readonly wakeDeletion: () => void;
 };

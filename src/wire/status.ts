@@ -191,6 +191,16 @@ export const retriedDestination = about(
   }),
 );
 
+export const testedDestination = about(
+  "The call was accepted, and is sent as any other.",
+  v.strictObject({
+    success,
+    messageId: about("Of the call: `GET /api/events/:messageId` says what becomes of it.", v.string()),
+    delivery: about("The id of its delivery.", v.string()),
+    paused: about("Whether it waits until the destination is resumed.", v.boolean()),
+  }),
+);
+
 const configProblem = named(
   "Problem",
   v.strictObject({

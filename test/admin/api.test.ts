@@ -45,7 +45,7 @@ describe("the operator's API", () => {
     assert.deepEqual(open, ["/healthz", "/readyz"]);
   });
 
-  it("lets admin.readToken look, and gives it no copy of the outbox, however its path is written", async () => {
+  it("lets admin.readToken look, and gives it neither a copy of the outbox nor the salt, however the path is written", async () => {
     const tokens = { token: new Secret("t0ken"), readToken: new Secret("eyes") };
     const admin = startAdmin({ stranded: { admin: () => makeAdmin(tokens) } });
     const [all, eyes] = [{ authorization: "Bearer t0ken" }, { authorization: "Bearer eyes" }];
@@ -58,6 +58,7 @@ describe("the operator's API", () => {
       assert.equal(JSON.parse((await admin.get(path, eyes)).text).code, "read_only", path);
       assert.equal(JSON.parse((await admin.get(path, all)).text).code, "outbox_in_place", path);
     }
+    assert.equal(JSON.parse((await admin.get("/api/deletions/salt", eyes)).text).code, "read_only");
   });
 
   it("says that the store is away, which is no bug", async () => {
