@@ -329,6 +329,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     destinations: () => config().destinations,
     reload: ports.reload,
     lastReload: ports.lastReload,
+    configText: ports.configText,
     metrics: ports.metrics,
     // Separate from those of ingestion: the operator's requests are read however much comes in there.
     bodies: createBodies(clock),

@@ -36,6 +36,8 @@ export type AdminWorld = {
   readonly destinations: () => readonly Destination[];
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** As YAML, without secrets. */
+  readonly configText: () => Promise<string>;
 
   readonly bodies: Bodies;
   readonly streams: Streams;

@@ -214,6 +214,14 @@ const configProblem = named(
   }),
 );
 
+export const shownConfig = about(
+  "As `fairlead check --explain` writes it.",
+  v.strictObject({
+    file: v.string(),
+    text: about("YAML with every key, the value in force, and where that comes from. Secrets are `***`.", v.string()),
+  }),
+);
+
 export const reloaded = about(
   "It is in force.",
   v.strictObject({

@@ -61,6 +61,21 @@ describe("the operator's API", () => {
     assert.equal(JSON.parse((await admin.get("/api/deletions/salt", eyes)).text).code, "read_only");
   });
 
+  it("shows the config in force, and which keys keep their old value until a restart", async () => {
+    const file = "config.yaml";
+    const { text } = await startAdmin().get("/api/config");
+    assert.deepEqual(JSON.parse(text), { file, text: "sources: {}\n" });
+    const config = { needsRestart: ["admin.listen", "outbox.path"] };
+    const kept = JSON.parse((await startAdmin({ status: { config } }).get("/api/config")).text).text;
+    assert.deepEqual(kept.split("\n"), [
+      "# admin.listen has changed: the old value is in force until a restart.",
+      "# outbox.path has changed: the old value is in force until a restart.",
+      "",
+      "sources: {}",
+      "",
+    ]);
+  });
+
   it("says that the store is away, which is no bug", async () => {
     const away = new StoreAway("cannot connect to PostgreSQL at db:5432");
     const admin = startAdmin({ metrics: () => Promise.reject(away) });

@@ -142,6 +142,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     webhooks: status.webhooks ?? { of: () => WELL },
     tryNow: (...what) => void told.push(["tried", ...what]),
     arrivals: status.arrivals ?? { of: () => ({ perSecond: 0, lastAt: null }) },
+    configText: async () => "sources: {}\n",
     lastReload: () => ({
       file: "config.yaml",
       readAt: clock.wall(),
