@@ -4,6 +4,7 @@
  */
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
+import { createSendTest } from "./accept/test-call.ts";
 import { createAdmin } from "./admin/api.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
 import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
@@ -26,7 +27,16 @@ import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
-import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
+import type {
+  Accept,
+  DaemonAbout,
+  DeliveryCount,
+  Handle,
+  RequestDeletion,
+  SendTest,
+  Store,
+  StoreChange,
+} from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
@@ -270,7 +280,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     const served = config().destinations.filter(({ enabled }) => enabled);
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
-  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users }, context);
+  const sendTest = createSendTest({ accept, clock, random });
+  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users, sendTest }, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -329,10 +340,11 @@ type AdminParts = {
   readonly rejections: RejectionLog;
   readonly health: Health;
   readonly users: UserParts;
+  readonly sendTest: SendTest;
 };
 
 function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
-  const { deliver, activity, arrivals, rejections, health, users } = parts;
+  const { deliver, activity, arrivals, rejections, health, users, sendTest } = parts;
   const { clock, report } = ports;
   return createAdmin({
     version: ports.version,
@@ -344,6 +356,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     destinations: () => config().destinations,
     reload: ports.reload,
     lastReload: ports.lastReload,
+    configText: ports.configText,
     metrics: ports.metrics,
     // Separate from those of ingestion: the operator's requests are read however much comes in there.
     bodies: createBodies(clock),
@@ -366,6 +379,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     sharing: store.sharing,
     deletions: store.deletions,
     requestDeletion: users.requestDeletion,
+    sendTest,
     wakeDeletion: users.deletion.wake,
     audiences: users.audiences,
     clock,

@@ -53,7 +53,7 @@ export function createApi(world: AdminWorld): Hono {
   function serve<const R extends Route>(route: R, handle: Handler<R>): void {
     routes.push(route);
     api.on(route.method, [route.path], async ({ req }) => {
-      if (route.whole && accessOf(req.raw, world.admin()) !== "full") return respondFault(READ_ONLY);
+      if (route.full && accessOf(req.raw, world.admin()) !== "full") return respondFault(READ_ONLY);
       const query = readQuery(route.query, req.query());
       if (isFault(query)) return respondFault(query);
       const body = await readBody(route.body, req.raw, world.bodies);

@@ -8,7 +8,7 @@ import type { Pauses } from "../model/destination-clock.ts";
 import type { StoreHealth } from "../model/disk.ts";
 import type { Fault } from "../model/fault.ts";
 import type { Lookup } from "../model/lookup.ts";
-import type { Backlog, Clock, RequestDeletion, Rescue } from "../model/ports.ts";
+import type { Backlog, Clock, RequestDeletion, Rescue, SendTest } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
@@ -37,6 +37,8 @@ export type AdminWorld = {
   readonly destinations: () => readonly Destination[];
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** As YAML, without secrets. */
+  readonly configText: () => Promise<string>;
 
   readonly bodies: Bodies;
   readonly streams: Streams;
@@ -61,5 +63,6 @@ export type AdminWorld = {
   readonly audiences: Audiences;
   readonly deletions: StoredDeletions;
   readonly requestDeletion: RequestDeletion;
+  readonly sendTest: SendTest;
   readonly wakeDeletion: () => void;
 };

@@ -32,6 +32,7 @@ export const FAULT_STATUS = {
   unknown_trait: 404,
   destination_in_use: 409,
   destination_busy: 409,
+  destination_disabled: 409,
   name_taken: 409,
   sync_running: 409,
   list_shrinks: 409,

@@ -131,6 +131,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       const said = { id: "del-1", status: "running", sources: ["website"], untold: [] } as const;
       return requestDeletion?.(wish) ?? { ...said, notifications: wish.userIds.length };
     },
+    sendTest: async (name) => ({ messageId: "fl-1", delivery: `1-${name}` }),
     deletions: { ...NOTHING_DELETED, ...options.deletions },
     wakeDeletion: () => void told.push(["woken"]),
     reload: async () => reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
@@ -147,6 +148,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       return null;
     },
     arrivals: status.arrivals ?? { of: () => ({ perSecond: 0, lastAt: null }) },
+    configText: async () => "sources: {}\n",
     lastReload: () => ({
       file: "config.yaml",
       readAt: clock.wall(),
