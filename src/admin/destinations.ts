@@ -143,10 +143,10 @@ async function postRetryDestination(name: string, world: AdminWorld): Promise<An
   if (refusal) return refusal;
   const waiting = await waitingFor(name, world);
   const served = isServed(name, world);
-  if (served) {
-    world.tryNow(name, true);
-    world.report.retriedNow(name, waiting);
-  }
+  if (!served) return { success: true, waiting, served };
+  const refused = await world.retry(name);
+  if (refused) return refused;
+  world.report.retriedNow(name, waiting);
   return { success: true, waiting, served };
 }
 

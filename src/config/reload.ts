@@ -1,6 +1,7 @@
 /** Reloads the config: one reload at a time, by request or when one of its files changes. */
 import type { Config, Problem } from "../model/config.ts";
-import type { Applied, FileState, Look, Reload, Reloaded } from "../model/daemon.ts";
+import type { Applied, FileState, Look, Refused, Reload, Reloaded } from "../model/daemon.ts";
+import { StoreAway, unreadableNow } from "../model/fault.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { ConfigStatus } from "../model/status.ts";
@@ -87,10 +88,11 @@ async function reloadOnce({ file, read, apply, report }: ReloaderWorld): Promise
     });
     return { kind: "reloaded", problems, changes, needsRestart };
   } catch (error) {
+    if (error instanceof StoreAway) return { ...refuse(unreadableNow(error).message, problems), again: true };
     return refuse(error instanceof Error ? error.message : String(error), problems);
   }
 
-  function refuse(reason: string, all: readonly Problem[]): Reloaded {
+  function refuse(reason: string, all: readonly Problem[]): Refused {
     report.daemon("reload_failed", { config: file, reason: `${reason}; the old config stays in force` });
     return { kind: "refused", reason, problems: all };
   }

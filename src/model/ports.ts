@@ -22,7 +22,7 @@ import type { Fault } from "./fault.ts";
 import type { Lookup } from "./lookup.ts";
 import type { Replay } from "./replay.ts";
 import type { Report } from "./report.ts";
-import type { Sharing } from "./sharing.ts";
+import type { Announcement, Sharing } from "./sharing.ts";
 import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 import type { WaitingDeliveries, Withdraw, Withdrawal } from "./waiting-deliveries.ts";
@@ -209,7 +209,9 @@ export type StoreChange =
   /** So many daemons share the store now, with this one. */
   | { readonly kind: "daemons"; readonly alive: number }
   /** There may be work on deletions and audiences for this daemon, of those that share the store. */
-  | { readonly kind: "work" };
+  | { readonly kind: "work" }
+  /** Another daemon has announced this. */
+  | Announcement;
 
 export type StoreOptions = {
   /** Where the outbox is: a file, or the shown form of the database's URL. */

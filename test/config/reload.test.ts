@@ -4,6 +4,7 @@ import { createReloader, type Explain, type Read, watchConfig } from "../../src/
 import { atOnce, type Steps } from "../../src/config/steps.ts";
 import type { Config, Problem } from "../../src/model/config.ts";
 import type { Reloaded } from "../../src/model/daemon.ts";
+import { StoreAway } from "../../src/model/fault.ts";
 import type { Report } from "../../src/model/report.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
@@ -96,6 +97,14 @@ describe("a reload", () => {
     const { reload, applied } = start(() => ({ unreadable: "cannot read config.yaml: no such file" }));
     const reason = "cannot read config.yaml: no such file";
     assert.deepEqual(await reload(), { kind: "refused", reason, problems: [] });
+    assert.deepEqual(applied, []);
+  });
+
+  it("changes nothing while the outbox is away, and may be tried again", async () => {
+    const away = async () => Promise.reject(new StoreAway("connection refused"));
+    const { reload, applied } = start(() => ({ config: makeConfig(), problems: [] }), away);
+    const reason = "the outbox cannot be read now: connection refused";
+    assert.deepEqual(await reload(), { kind: "refused", reason, problems: [], again: true });
     assert.deepEqual(applied, []);
   });
 
