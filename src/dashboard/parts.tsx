@@ -168,6 +168,21 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
   );
 }
 
+/** A part of a whole, as a bar and in words. */
+export function Share({
+  value,
+  of,
+  label,
+  children,
+}: Within & { readonly value: number; readonly of: number; readonly label: string }): Element {
+  return (
+    <span class="share">
+      <progress value={value} max={Math.max(of, 1)} aria-label={label} />
+      <span>{children}</span>
+    </span>
+  );
+}
+
 /** Nothing to show, and what to do about it. */
 export function Empty({ title, children }: Within & { readonly title: string }): Element {
   return (
