@@ -15,6 +15,7 @@ import { Live } from "./screens/live.tsx";
 import { Overview } from "./screens/overview.tsx";
 import { Refused } from "./screens/refused.tsx";
 import { Sources } from "./screens/sources.tsx";
+import { System } from "./screens/system.tsx";
 import { type Status, StatusContext } from "./status.ts";
 import * as words from "./words.ts";
 
@@ -33,6 +34,7 @@ const SCREENS: readonly Screen[] = [
   { path: /^\/sources$/, draw: () => <Sources /> },
   { path: /^\/audiences$/, draw: () => <Audiences /> },
   { path: /^\/deletions$/, draw: () => <Deletions /> },
+  { path: /^\/system$/, draw: () => <System /> },
 ];
 
 /** The navigation: a path, and its name. */

@@ -3,6 +3,7 @@ import type { computation, computationList, sync } from "../../wire/computations
 import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress } from "../address.ts";
 import { usePolled } from "../api.ts";
+import { Detail } from "../detail.tsx";
 import { Ago, Empty, Facts, Heading, Loaded, Moment, Section, Share, State, Table } from "../parts.tsx";
 import * as words from "../words.ts";
 
@@ -124,22 +125,22 @@ function changesOf({ added, changed, removed }: Sync): string {
 }
 
 type Choice = { readonly kind: Kind; readonly source: string; readonly name: string };
-type Detail = Partial<Readonly<Record<Kind, Computation>>> & { readonly syncs: readonly Sync[] };
+type Answer = Partial<Readonly<Record<Kind, Computation>>> & { readonly syncs: readonly Sync[] };
 
 /** The one whose name was followed, with its last syncs. */
 function Chosen({ of: { kind, source, name } }: { readonly of: Choice }): JSX.Element {
-  const answer = usePolled<Detail>(`/api${pathTo("sources", source, `${kind}s`, name)}`, EVERY);
+  const answer = usePolled<Answer>(`/api${pathTo("sources", source, `${kind}s`, name)}`, EVERY);
   return (
-    <Section title={`The ${kind} ${name}`}>
+    <Detail title={`The ${kind} ${name}`} back="/audiences">
       <Loaded of={answer}>
-        {(detail) => {
-          const one = detail[kind];
+        {(answer) => {
+          const one = answer[kind];
           return (
             <>
               {one ? <Facts facts={factsOf(one)} /> : null}
               <h3>Its last syncs</h3>
               <Table label={`Syncs of ${name}`} head={SYNCS}>
-                {detail.syncs.map((sync) => (
+                {answer.syncs.map((sync) => (
                   <SyncRow key={sync.number} sync={sync} />
                 ))}
               </Table>
@@ -147,10 +148,7 @@ function Chosen({ of: { kind, source, name } }: { readonly of: Choice }): JSX.El
           );
         }}
       </Loaded>
-      <p>
-        <a href="/audiences">Close</a>
-      </p>
-    </Section>
+    </Detail>
   );
 }
 

@@ -4,6 +4,7 @@ import type { deletion, deletionList, deletionReceipt } from "../../wire/deletio
 import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress, withQuery } from "../address.ts";
 import { usePolled } from "../api.ts";
+import { Detail } from "../detail.tsx";
 import { Ago, Empty, Facts, Heading, Loaded, Moment, Section, Share, State, Table, TextFilter } from "../parts.tsx";
 import * as words from "../words.ts";
 
@@ -120,7 +121,7 @@ function total(notices: readonly Notice[], count: (one: Notice) => number): numb
 
 function Chosen({ id }: { readonly id: string }): JSX.Element {
   return (
-    <Section title={`Request ${id}`}>
+    <Detail title={`Request ${id}`} back="/deletions">
       <Loaded of={usePolled<Receipt>(`/api${pathTo("deletions", id)}`, EVERY)}>
         {(one) => (
           <>
@@ -131,10 +132,7 @@ function Chosen({ id }: { readonly id: string }): JSX.Element {
           </>
         )}
       </Loaded>
-      <p>
-        <a href="/deletions">Close</a>
-      </p>
-    </Section>
+    </Detail>
   );
 }
 
@@ -160,8 +158,8 @@ function factsOf(one: Receipt): readonly (readonly [string, Child])[] {
 }
 
 /** What the operator has to do himself. */
-function Advice({ one: { id, status, stage, erase, untold } }: { readonly one: Receipt }): JSX.Element {
-  const stuck = status === "failed" && stage === "settling";
+function Advice({ one: { id, stage, erase, untold, notices } }: { readonly one: Receipt }): JSX.Element {
+  const stuck = notices.some(({ failed, expired }) => failed + expired > 0) && stage !== "done";
   const given = (state: string): string => pathWith("/deliveries", { type: "delete", state });
   return (
     <>
@@ -188,7 +186,15 @@ function Advice({ one: { id, status, stage, erase, untold } }: { readonly one: R
 }
 
 const FATES = ["waiting", "delivered", "failed", "expired"] as const;
-const NOTICES = ["Source", "Destination", ...FATES.map((number) => ({ number })), { number: "forgotten" }];
+const NOTICES = [
+  "Source",
+  "Destination",
+  { number: "Waiting" },
+  { number: "Delivered" },
+  { number: "Failed" },
+  { number: "Expired" },
+  { number: "Forgotten" },
+];
 
 function Notices({ notices }: { readonly notices: readonly Notice[] }): JSX.Element | null {
   if (notices.length === 0) return null;
@@ -204,10 +210,14 @@ function Notices({ notices }: { readonly notices: readonly Notice[] }): JSX.Elem
             </td>
             {FATES.map((state) => (
               <td key={state} class="number">
-                {one[state] === 0 ? 0 : <a href={listOf(one, state)}>{words.exact(one[state])}</a>}
+                {one[state] === 0 ? (
+                  <span class="quiet">0</span>
+                ) : (
+                  <a href={listOf(one, state)}>{words.exact(one[state])}</a>
+                )}
               </td>
             ))}
-            <td class="number" title="They were settled; how is not known any more.">
+            <td class="number quiet" title="They were settled; how is not known any more.">
               {words.exact(one.forgotten)}
             </td>
           </tr>
@@ -223,20 +233,27 @@ function listOf({ source, destination }: Notice, state: string): string {
 
 function People({ people }: { readonly people: Receipt["people"] }): JSX.Element {
   return (
-    <details>
-      <summary>{words.some(people.length, "user", "users")}</summary>
-      <ul>
-        {people.map(({ userId, hash, suppressed }) => (
-          <li key={hash}>
-            {userId ?? (
-              <>
-                erased, SHA-256 <code>{hash}</code>
-              </>
-            )}
-            {suppressed ? " (calls are refused)" : ""}
-          </li>
-        ))}
+    <>
+      <h3>Users</h3>
+      <ul class="cards">
+        <li>
+          <details>
+            <summary>{words.some(people.length, "user", "users")}</summary>
+            <ul>
+              {people.map(({ userId, hash, suppressed }) => (
+                <li key={hash}>
+                  {userId ?? (
+                    <>
+                      erased, SHA-256 <code>{hash}</code>
+                    </>
+                  )}
+                  {suppressed ? " (calls are refused)" : ""}
+                </li>
+              ))}
+            </ul>
+          </details>
+        </li>
       </ul>
-    </details>
+    </>
   );
 }
