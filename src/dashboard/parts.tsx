@@ -178,11 +178,12 @@ export function Share({
   value,
   of,
   label,
+  tone = "calm",
   children,
-}: Within & { readonly value: number; readonly of: number; readonly label: string }): Element {
+}: Within & { readonly value: number; readonly of: number; readonly label: string; readonly tone?: Tone }): Element {
   return (
     <span class="share">
-      <progress value={value} max={Math.max(of, 1)} aria-label={label} />
+      <progress class={tone} value={value} max={Math.max(of, 1)} aria-label={label} />
       <span>{children}</span>
     </span>
   );

@@ -41,7 +41,7 @@ export function Live(): JSX.Element {
   );
 }
 
-const HEAD = ["When", "What", "Event", "From, to", "Details"];
+const HEAD = ["What", "Event", "From, to", "Details"];
 
 const TYPES = ["identify", "track", "page", "screen", "group", "alias", "delete"];
 
@@ -135,9 +135,7 @@ const EventRow = memo(
       <td>
         <time datetime={event.at} title={`${words.moment(event.at)}, ${event.at}`}>
           {words.clockTime(event.at)}
-        </time>
-      </td>
-      <td>
+        </time>{" "}
         <State state={stateOf(event)} />
       </td>
       <td>{nameOf(event)}</td>

@@ -6,6 +6,7 @@ import { act, Refusal, usePolled } from "../api.ts";
 import { Action, Ago, Copy, Empty, Facts, Heading, Loaded, Moment, Section, Share, State, Table } from "../parts.tsx";
 import { type Status, useHindrance, useStatus } from "../status.ts";
 import * as words from "../words.ts";
+import { ProblemList } from "./overview.tsx";
 
 /** The daemon itself: its outbox, its clock, its config, and the daemons beside it. */
 export function System(): JSX.Element {
@@ -15,6 +16,7 @@ export function System(): JSX.Element {
       <Loaded of={useStatus()}>
         {(status) => (
           <>
+            <ProblemList problems={status.problems.filter(({ destination }) => destination === undefined)} />
             <Outbox outbox={status.outbox} />
             <Config config={status.config} />
             <Daemon status={status} />
@@ -27,24 +29,18 @@ export function System(): JSX.Element {
 }
 
 function Outbox({ outbox }: { readonly outbox: Status["outbox"] }): JSX.Element {
-  const { path, used, max, free, gone } = outbox;
+  const { path, used, max, free } = outbox;
   return (
     <Section
       title="Outbox"
       note="Delivered events are removed first when room is needed, waiting ones never. Without room, calls are refused."
     >
-      {gone === null ? null : (
-        <p class="note">
-          {gone.path} was {gone.what} <Ago at={gone.since} />. Do not stop the daemon: <code>fairlead backup FILE</code>{" "}
-          copies what it still has. Then stop it, run <code>fairlead restore --force FILE</code>, and start it.
-        </p>
-      )}
       <Facts
         facts={[
-          ["State", <State state={stateOf(outbox)} tone={stateOf(outbox) === "has room" ? "good" : "bad"} />],
+          ["State", stateOf(outbox)],
           [
             "Size",
-            <Share value={used} of={max} label="Used of outbox.maxSize">
+            <Share value={used} of={max} label="Used of outbox.maxSize" tone={used < CROWDED * max ? "calm" : "bad"}>
               {words.size(used)} of {words.size(max)}
             </Share>,
           ],
@@ -56,10 +52,13 @@ function Outbox({ outbox }: { readonly outbox: Status["outbox"] }): JSX.Element 
   );
 }
 
-function stateOf({ gone, full, writable }: Status["outbox"]): string {
-  if (gone !== null) return gone.what;
-  if (full !== null) return `full: outbox.${full}`;
-  return writable ? "has room" : "cannot be written: the log says why";
+/** Above that the daemon calls it nearly full. */
+const CROWDED = 0.8;
+
+function stateOf({ gone, full, writable }: Status["outbox"]): JSX.Element {
+  if (gone !== null) return <State state={gone.what} tone="bad" />;
+  if (full !== null) return <State state={`full (outbox.${full})`} tone="bad" />;
+  return writable ? <State state="has room" tone="good" /> : <State state="cannot be written" tone="bad" />;
 }
 
 type Reload = Received<typeof reloaded> | Received<typeof refusedConfig>;
@@ -71,17 +70,15 @@ function Config({ config }: { readonly config: Status["config"] }): JSX.Element 
     <Section title="Config">
       <Facts
         facts={[
-          ["State", <State state={refused ? "refused" : "in force"} tone={refused ? "bad" : "good"} />],
+          [
+            "State",
+            refused ? <State state="the file is refused" tone="bad" /> : <State state="in force" tone="good" />,
+          ],
           ["File", <code>{file}</code>],
           ["Read", <Moment at={readAt} />],
           ["Take effect at the next start", needsRestart.length > 0 ? needsRestart.join(", ") : "nothing"],
         ]}
       />
-      {refused ? (
-        <p class="note">
-          The file was refused <Ago at={refused.at} />, and the config of before stays in force: {refused.reason}
-        </p>
-      ) : null}
       <p>
         <Action label="Reload" run={() => reloadConfig(setReload)} hindered={useHindrance()} />
       </p>
@@ -161,25 +158,13 @@ function Daemon({ status }: { readonly status: Status }): JSX.Element {
           ["Version", version],
           ["Process", String(pid)],
           ["Started", <Moment at={startedAt} />],
-          ["Clock", <Clock clock={clock} />],
+          [
+            "Clock",
+            clock.plausible ? <State state="plausible" tone="good" /> : <State state="implausible" tone="bad" />,
+          ],
         ]}
       />
     </Section>
-  );
-}
-
-function Clock({ clock: { plausible, reason, since } }: { readonly clock: Status["clock"] }): JSX.Element {
-  if (plausible) return <State state="plausible" tone="good" />;
-  return (
-    <>
-      <State state="implausible" tone="bad" /> {reason}
-      {since === null ? null : (
-        <>
-          , since <Ago at={since} />
-        </>
-      )}
-      . Events get wrong times: set the machine's clock.
-    </>
   );
 }
 
