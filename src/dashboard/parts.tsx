@@ -132,7 +132,7 @@ export function Table({
   children,
 }: Within & { readonly label: string; readonly head: readonly (Child | NumberColumn)[] }): Element {
   return (
-    <section class="scroll" aria-label={label} tabindex={0}>
+    <section class="scroll" aria-label={`Table: ${label}`} tabindex={0}>
       <table>
         <thead>
           <tr>

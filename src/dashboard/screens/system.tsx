@@ -119,12 +119,18 @@ function Reloaded({ reload }: { readonly reload: Reload }): JSX.Element {
               <State state={severity} /> <code>{`${file}:${line}:${column}`}</code> {path ? `${path}: ` : ""}
               {message}
             </p>
-            <pre>{`${text}\n${" ".repeat(Math.max(0, column - 1))}^`}</pre>
+            <pre tabindex={0}>{pointAt(text, column)}</pre>
           </li>
         ))}
       </ul>
     </>
   );
+}
+
+/** The line without its indentation, and a caret below the column. */
+function pointAt(line: string, column: number): string {
+  const start = line.length - line.trimStart().length;
+  return `${line.trim()}\n${" ".repeat(Math.max(0, column - 1 - start))}^`;
 }
 
 /** A reload draws it anew. */
@@ -138,7 +144,7 @@ function ConfigText(): JSX.Element {
           <Loaded of={answer}>
             {({ text }) => (
               <>
-                <pre>{text}</pre>
+                <pre tabindex={0}>{text}</pre>
                 <Copy text={text} />
               </>
             )}
