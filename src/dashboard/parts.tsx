@@ -132,7 +132,7 @@ export function Table({
   children,
 }: Within & { readonly label: string; readonly head: readonly (Child | NumberColumn)[] }): Element {
   return (
-    <section class="scroll" aria-label={label} tabindex={0}>
+    <section class="scroll" aria-label={`Table: ${label}`} tabindex={0}>
       <table>
         <thead>
           <tr>
@@ -170,6 +170,22 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A part of a whole, as a bar and in words. */
+export function Share({
+  value,
+  of,
+  label,
+  tone = "calm",
+  children,
+}: Within & { readonly value: number; readonly of: number; readonly label: string; readonly tone?: Tone }): Element {
+  return (
+    <span class="share">
+      <progress class={tone} value={value} max={Math.max(of, 1)} aria-label={label} />
+      <span>{children}</span>
+    </span>
   );
 }
 
