@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { respond, respondFault } from "../http/respond.ts";
 import { fault, isFault, StoreAway } from "../model/fault.ts";
 import type { Handle } from "../model/ports.ts";
-import { checkAccess } from "./access.ts";
+import { accessOf, checkAccess, READ_ONLY } from "./access.ts";
 import { serveAudiences } from "./audiences.ts";
 import { serveDaemon } from "./daemon.ts";
 import { serveDashboard } from "./dashboard.ts";
@@ -53,6 +53,7 @@ export function createApi(world: AdminWorld): Hono {
   function serve<const R extends Route>(route: R, handle: Handler<R>): void {
     routes.push(route);
     api.on(route.method, [route.path], async ({ req }) => {
+      if (route.whole && accessOf(req.raw, world.admin()) !== "full") return respondFault(READ_ONLY);
       const query = readQuery(route.query, req.query());
       if (isFault(query)) return respondFault(query);
       const body = await readBody(route.body, req.raw, world.bodies);

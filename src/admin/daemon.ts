@@ -109,6 +109,7 @@ const backupRoute = route({
     "daemon. That command asks here when it has to, and checks what it gets.",
   answers: { 200: about("The outbox, as one SQLite file.", v.string()) },
   type: BACKUP_TYPE,
+  whole: true,
   faults: ["outbox_in_place", "overloaded", "store_failed"],
 });
 

@@ -5,6 +5,10 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import { followLinks, useAddress } from "./address.ts";
 import { enterToken, forgetToken, hasToken, now, useConnection, usePolled } from "./api.ts";
 import { Empty, Heading } from "./parts.tsx";
+import { Deliveries } from "./screens/deliveries.tsx";
+import { Delivery } from "./screens/delivery.tsx";
+import { Destination } from "./screens/destination.tsx";
+import { EventStory, FindEvent } from "./screens/event.tsx";
 import { Overview } from "./screens/overview.tsx";
 import { type Status, StatusContext } from "./status.ts";
 import * as words from "./words.ts";
@@ -12,7 +16,14 @@ import * as words from "./words.ts";
 type Params = readonly string[];
 type Screen = { readonly path: RegExp; readonly draw: (params: Params) => Child };
 
-const SCREENS: readonly Screen[] = [{ path: /^\/$/, draw: () => <Overview /> }];
+const SCREENS: readonly Screen[] = [
+  { path: /^\/$/, draw: () => <Overview /> },
+  { path: /^\/destinations\/([^/]+)$/, draw: ([name = ""]) => <Destination key={name} name={name} /> },
+  { path: /^\/deliveries$/, draw: () => <Deliveries /> },
+  { path: /^\/deliveries\/([^/]+)$/, draw: ([id = ""]) => <Delivery key={id} id={id} /> },
+  { path: /^\/events$/, draw: () => <FindEvent /> },
+  { path: /^\/events\/([^/]+)$/, draw: ([messageId = ""]) => <EventStory key={messageId} messageId={messageId} /> },
+];
 
 /** The navigation: a path, and its name. */
 const PLACES: readonly (readonly [path: string, name: string])[] = [

@@ -118,20 +118,20 @@ export function Table({
   label,
   head,
   children,
-}: Within & { readonly label: string; readonly head: readonly (string | NumberColumn)[] }): Element {
+}: Within & { readonly label: string; readonly head: readonly (Child | NumberColumn)[] }): Element {
   return (
     <section class="scroll" aria-label={label} tabindex={0}>
       <table>
         <thead>
           <tr>
-            {head.map((one) =>
-              typeof one === "string" ? (
-                <th key={one} scope="col">
-                  {one}
+            {head.map((one, nth) =>
+              isNumberColumn(one) ? (
+                <th key={nth} scope="col" class="number">
+                  {one.number}
                 </th>
               ) : (
-                <th key={one.number} scope="col" class="number">
-                  {one.number}
+                <th key={nth} scope="col">
+                  {one}
                 </th>
               ),
             )}
@@ -141,6 +141,10 @@ export function Table({
       </table>
     </section>
   );
+}
+
+function isNumberColumn(one: Child | NumberColumn): one is NumberColumn {
+  return typeof one === "object" && one !== null && "number" in one;
 }
 
 /** Names and values, in two columns. */
@@ -204,7 +208,7 @@ export function Problem({ error, again }: { readonly error: Refusal; readonly ag
 type Act = {
   readonly label: string;
   /** Does it, and answers what was done, in words. */
-  readonly run: () => Promise<string>;
+  readonly run: () => Promise<Child>;
   /** The question that is asked before, and what follows from a yes. */
   readonly question?: Child;
   readonly danger?: boolean;

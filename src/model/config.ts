@@ -43,7 +43,15 @@ export type Config = {
     readonly maxCall: number;
     readonly maxBatch: number;
   };
-  readonly admin: { readonly listen: Listen; readonly token: Secret | null };
+  readonly admin: {
+    readonly listen: Listen;
+    /** Allows everything; null: so does a request without one. */
+    readonly token: Secret | null;
+    /** Allows to look, and nothing else; null: there is none. */
+    readonly readToken: Secret | null;
+    /** Whether the dashboard is served. */
+    readonly dashboard: boolean;
+  };
   readonly outbox: {
     /** Where it is, to be shown: the SQLite file, or the database's URL without its password. */
     readonly path: string;

@@ -43,6 +43,7 @@ export const FAULT_STATUS = {
   user_suppressed: 403,
   forbidden_origin: 403,
   forbidden_host: 403,
+  read_only: 403,
   not_found: 404,
   method_not_allowed: 405,
   config_invalid: 422,

@@ -139,6 +139,10 @@ export const status = about(
       version: v.string(),
       pid: count,
       startedAt: time,
+      access: about(
+        "What the request may do. `read`: look, as `admin.readToken` says. `full`: everything; no token may be needed.",
+        v.picklist(["full", "read"]),
+      ),
       config,
       outbox,
       problems: about("What is wrong, and since when: the worst first.", v.array(statusProblem)),

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { isOpen } from "../../src/admin/access.ts";
 import { fault, StoreAway } from "../../src/model/fault.ts";
+import { Secret } from "../../src/model/secret.ts";
+import { makeAdmin } from "../flow/make.ts";
 import { startAdmin } from "./make.ts";
 
 describe("the operator's API", () => {
@@ -33,6 +36,27 @@ describe("the operator's API", () => {
     for (const path of ["/healthz", "/readyz", "/metrics", "/nowhere"]) {
       const { status, text } = await startAdmin().get(path, { origin: "https://evil.example.com" });
       assert.deepEqual([status, JSON.parse(text).code], [403, "forbidden_origin"]);
+    }
+  });
+
+  it("opens no route of its own without the token by what is open for the dashboard", async () => {
+    const { paths } = JSON.parse((await startAdmin().get("/openapi.json")).text);
+    const open = Object.keys(paths).filter((path) => isOpen(path.replace(/\{\w+\}/g, "x")));
+    assert.deepEqual(open, ["/healthz", "/readyz"]);
+  });
+
+  it("lets admin.readToken look, and gives it no copy of the outbox, however its path is written", async () => {
+    const tokens = { token: new Secret("t0ken"), readToken: new Secret("eyes") };
+    const admin = startAdmin({ stranded: { admin: () => makeAdmin(tokens) } });
+    const [all, eyes] = [{ authorization: "Bearer t0ken" }, { authorization: "Bearer eyes" }];
+    assert.equal(JSON.parse((await admin.get("/api/status", eyes)).text).access, "read");
+    assert.equal(JSON.parse((await admin.get("/api/status", all)).text).access, "full");
+    const refused = await admin.post("/api/reload", {}, eyes);
+    assert.deepEqual([refused.status, JSON.parse(refused.text).code], [403, "read_only"]);
+    assert.equal(JSON.parse((await admin.post("/api/reload", {}, all)).text).code, "config_invalid");
+    for (const path of ["/api/backup", "/api/backup/", "/api/%62ackup"]) {
+      assert.equal(JSON.parse((await admin.get(path, eyes)).text).code, "read_only", path);
+      assert.equal(JSON.parse((await admin.get(path, all)).text).code, "outbox_in_place", path);
     }
   });
 
