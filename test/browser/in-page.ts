@@ -55,6 +55,7 @@ declare const document: EventTarget & {
   readonly body: { innerHTML: string; append(one: object): void };
   createElement(name: "iframe"): EventTarget & { src: string };
   readonly activeElement: Shown | null;
+  readonly documentElement: { readonly scrollWidth: number };
 };
 
 /** Whether the tab is in front, as far as the page can tell: Playwright keeps every page in front. */
@@ -97,4 +98,9 @@ export function frame(url: string): Promise<void> {
   made.src = url;
   document.body.append(made);
   return loaded;
+}
+
+/** How wide the page is, with what sticks out of its window. */
+export function contentWidth(): number {
+  return document.documentElement.scrollWidth;
 }
