@@ -3,26 +3,11 @@ import { gunzipSync } from "node:zlib";
 import type { Hono } from "hono";
 import { respondFault } from "../http/respond.ts";
 import { fault } from "../model/fault.ts";
+import { PAGE_PATHS } from "./pages.ts";
 import type { AdminWorld } from "./world.ts";
 
 /** What `make build` has made of `src/dashboard`: compressed, in Base64. `tag` differs when anything else does. */
 export type BuiltPage = { readonly script: string; readonly style: string; readonly tag: string };
-
-/** The paths of the page's screens: it looks at the address itself. */
-export const PAGE_PATHS = [
-  "/",
-  "/destinations/:name",
-  "/deliveries",
-  "/deliveries/:id",
-  "/events",
-  "/events/:messageId",
-  "/live",
-  "/refused",
-  "/audiences",
-  "/deletions",
-  "/sources",
-  "/system",
-];
 
 /**
  * Nothing from elsewhere, nothing inline, in nobody's frame. Trusted types keep text from ever being interpreted, whatever
@@ -82,7 +67,7 @@ export function serveDashboard(api: Hono, { admin }: Pick<AdminWorld, "admin">):
   }
 
   function isOn(): boolean {
-    return (admin() as { dashboard?: boolean }).dashboard ?? true;
+    return admin().dashboard;
   }
 }
 

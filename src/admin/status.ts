@@ -199,6 +199,10 @@ function ofConfig({ refused, needsRestart }: Status["config"]): readonly Problem
 }
 
 function ofDestination(one: DestinationStatus): readonly Problem[] {
+  return problemsWith(one).map((problem) => Object.assign(problem, { destination: one.name }));
+}
+
+function problemsWith(one: DestinationStatus): readonly Problem[] {
   const { name, state, counts, pausedSince } = one;
   if (state === "removed" || state === "disabled") return counts.waiting === 0 ? [] : [unserved(one)];
   if (state === "paused") {

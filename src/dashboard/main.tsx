@@ -69,7 +69,9 @@ function Side({ status }: { readonly status: Status | null }): JSX.Element {
             <a href={to} aria-current={isWithin(path, to) ? "page" : undefined}>
               {name}
               {to === "/" && problems > 0 ? (
-                <span class="badge">{words.some(problems, "problem", "problems")}</span>
+                <span class="badge">
+                  {words.count(problems)} <span class="unseen">{problems === 1 ? "problem" : "problems"}</span>
+                </span>
               ) : null}
             </a>
           </li>

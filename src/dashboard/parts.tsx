@@ -22,6 +22,11 @@ export function Ago({ at, absent = "never" }: { readonly at: string | null; read
   );
 }
 
+/** When something comes next; it may be due and wait for its turn. */
+export function Next({ at, absent }: { readonly at: string | null; readonly absent: string }): Element {
+  return at !== null && Date.parse(at) <= now() ? <span>due now</span> : <Ago at={at} absent={absent} />;
+}
+
 /** The exact time in the reader's zone. */
 export function Moment({ at, absent = "never" }: { readonly at: string | null; readonly absent?: string }): Element {
   if (at === null) return <span class="quiet">{absent}</span>;

@@ -128,6 +128,7 @@ const statusProblem = named(
     what: v.string(),
     since: about("Null if it is not known.", v.nullable(time)),
     remedy: about("What to do about it.", v.string()),
+    destination: about("The destination it is about; left out if it is about none.", v.optional(v.string())),
   }),
 );
 

@@ -22,7 +22,7 @@ describe("the operator's API", () => {
   });
 
   it("has nothing elsewhere, and says so in the house's shape", async () => {
-    for (const path of ["/", "/api", "/api/deletion", "/health"]) {
+    for (const path of ["/api", "/api/deletion", "/health", "/deliveries/1/2"]) {
       const { status, text } = await startAdmin().get(path);
       const message = `nothing is at ${path}`;
       assert.deepEqual(

@@ -1,4 +1,4 @@
-import { type Child, useState } from "hono/jsx/dom";
+import { type Child, useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import type { replayPage } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
@@ -15,9 +15,11 @@ type Sum = {
   readonly destinations: Readonly<Record<string, number>>;
   readonly oldest: string | null;
   readonly newest: string | null;
+  /** Whether all pages are in it. */
+  readonly ended: boolean;
 };
 
-const NOTHING: Sum = { replayed: 0, left: 0, destinations: {}, oldest: null, newest: null };
+const NOTHING: Sum = { replayed: 0, left: 0, destinations: {}, oldest: null, newest: null, ended: false };
 
 type Stage =
   | { readonly kind: "idle"; readonly said: Child }
@@ -27,12 +29,7 @@ type BulkRetryOf = { readonly filter: Filter; readonly hindered: string | null; 
 
 /** Sends all settled deliveries that match again: counts them first, asks, and shows how far it is. */
 export function BulkRetry({ filter, hindered, done }: BulkRetryOf): JSX.Element {
-  const [stage, setStage] = useState<Stage>({ kind: "idle", said: null });
-  const [stop, setStop] = useState<AbortController | null>(null);
-  const close = (said: Child = null): void => {
-    stop?.abort();
-    setStage({ kind: "idle", said });
-  };
+  const { stage, close, count, run } = useReplay(filter, done);
   return (
     <span class="action">
       <button type="button" disabled={hindered !== null} title={hindered ?? undefined} onClick={count}>
@@ -40,12 +37,12 @@ export function BulkRetry({ filter, hindered, done }: BulkRetryOf): JSX.Element 
       </button>
       <span role="status">{stage.kind === "idle" ? stage.said : null}</span>
       {stage.kind === "idle" ? null : (
-        <Dialog label="Retry all that match" close={() => close()}>
+        <Dialog label="Retry all that match" close={close}>
           <div class="question" aria-live="polite">
             <Question stage={stage} />
           </div>
           <div class="actions">
-            <button type="button" onClick={() => close()}>
+            <button type="button" onClick={close}>
               {stage.kind === "running" ? "Stop" : "Cancel"}
             </button>
             <button
@@ -61,45 +58,49 @@ export function BulkRetry({ filter, hindered, done }: BulkRetryOf): JSX.Element 
       )}
     </span>
   );
+}
 
-  async function count(): Promise<void> {
-    await walk("counting", true, (sum) => setStage({ kind: "asking", sum, total: sum.replayed }));
-  }
+type Replaying = {
+  readonly stage: Stage;
+  readonly close: () => void;
+  /** Counts what matches, and then asks. */
+  readonly count: () => void;
+  readonly run: () => void;
+};
 
-  async function run(): Promise<void> {
-    const total = stage.kind === "idle" ? 0 : stage.sum.replayed;
-    await walk(
-      "running",
-      false,
-      (sum) => {
-        setStage({ kind: "idle", said: <span class="said">{words.some(sum.replayed, "waits", "wait")} again</span> });
-        done();
-      },
-      total,
-    );
-  }
+function useReplay(filter: Filter, done: () => void): Replaying {
+  const [stage, setStage] = useState<Stage>({ kind: "idle", said: null });
+  const stop = useRef<AbortController | null>(null);
+  useEffect(() => () => stop.current?.abort(), []);
+  return {
+    stage,
+    close() {
+      stop.current?.abort();
+      setStage({ kind: "idle", said: null });
+    },
+    count: () => walk("counting", 0),
+    run: () => walk("running", stage.kind === "idle" ? 0 : stage.sum.replayed),
+  };
 
-  async function walk(
-    kind: "counting" | "running",
-    dryRun: boolean,
-    end: (sum: Sum) => void,
-    total = 0,
-  ): Promise<void> {
+  async function walk(kind: "counting" | "running", total: number): Promise<void> {
     const stopping = new AbortController();
-    setStop(stopping);
+    stop.current = stopping;
     setStage({ kind, sum: NOTHING, total });
     try {
-      const sum = await replay(
-        filter,
-        dryRun,
-        (so) => !stopping.signal.aborted && setStage({ kind, sum: so, total }),
-        stopping.signal,
-      );
-      if (!stopping.signal.aborted) end(sum);
+      for await (const sum of replay(filter, kind === "counting")) {
+        if (stopping.signal.aborted) return;
+        setStage({ kind: sum.ended && kind === "counting" ? "asking" : kind, sum, total });
+        if (sum.ended && kind === "running") ended(sum);
+      }
     } catch (error) {
       const why = error instanceof Refusal ? error.message : String(error);
       if (!stopping.signal.aborted) setStage({ kind: "idle", said: <span class="said bad">{why}</span> });
     }
+  }
+
+  function ended(sum: Sum): void {
+    setStage({ kind: "idle", said: <span class="said">{words.some(sum.replayed, "waits", "wait")} again</span> });
+    done();
   }
 }
 
@@ -140,8 +141,8 @@ function Question({ stage }: { readonly stage: Exclude<Stage, { readonly kind: "
   );
 }
 
-/** Page by page, so that the daemon stays free for everything else. */
-async function replay(filter: Filter, dryRun: boolean, tell: (sum: Sum) => void, signal: AbortSignal): Promise<Sum> {
+/** Page by page, so that the daemon stays free for everything else. Yields the sum so far. */
+async function* replay(filter: Filter, dryRun: boolean): AsyncGenerator<Sum, void> {
   const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== null));
   let sum = NOTHING;
   let cursor: string | null = null;
@@ -149,9 +150,8 @@ async function replay(filter: Filter, dryRun: boolean, tell: (sum: Sum) => void,
     const page: Page = await act<Page>("/api/replay", { filter: given, dryRun, cursor, limit: 1_000 });
     sum = plus(sum, page);
     cursor = page.cursor;
-    tell(sum);
-  } while (cursor !== null && !signal.aborted);
-  return sum;
+    yield sum;
+  } while (cursor !== null);
 }
 
 function plus(sum: Sum, page: Page): Sum {
@@ -162,13 +162,14 @@ function plus(sum: Sum, page: Page): Sum {
     replayed: sum.replayed + page.replayed,
     left: sum.left + page.left + page.deleted + page.superseded,
     destinations,
-    oldest: earlier(sum.oldest, page.oldest),
-    newest: earlier(page.newest, sum.newest) === page.newest ? (sum.newest ?? page.newest) : page.newest,
+    oldest: first([sum.oldest, page.oldest]),
+    newest: first([sum.newest, page.newest], -1),
+    ended: page.cursor === null,
   };
 }
 
-/** Times of the API have one form, which sorts as text. */
-function earlier(one: string | null, other: string | null): string | null {
-  if (one === null || other === null) return one ?? other;
-  return one < other ? one : other;
+/** The earliest of these times, or with -1 the latest. Times of the API have one form, which sorts as text. */
+function first(times: readonly (string | null)[], order: 1 | -1 = 1): string | null {
+  const known = times.filter((time) => time !== null).sort();
+  return known.at(order === 1 ? 0 : -1) ?? null;
 }

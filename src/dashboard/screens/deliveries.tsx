@@ -4,7 +4,7 @@ import type { deliveryList } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress, withQuery } from "../address.ts";
 import { act, usePolled } from "../api.ts";
-import { Action, Ago, ChoiceFilter, Empty, Heading, Loaded, State, Table, TextFilter } from "../parts.tsx";
+import { Action, Ago, ChoiceFilter, Empty, Heading, Loaded, Next, State, Table, TextFilter } from "../parts.tsx";
 import { useHindrance, useStatus } from "../status.ts";
 import * as words from "../words.ts";
 import { BulkRetry } from "./bulk-retry.tsx";
@@ -146,8 +146,8 @@ function Row({ one, chosen, choose }: RowOf): JSX.Element {
         {reason ?? (status === null ? "" : `answered ${status}`)}
         {dueAt === null ? null : (
           <span class="quiet">
-            {" next "}
-            <Ago at={dueAt} />
+            {" next: "}
+            <Next at={dueAt} absent="" />
           </span>
         )}
       </td>

@@ -5,7 +5,7 @@ import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith } from "../address.ts";
 import { act, usePolled } from "../api.ts";
 import { laidOut } from "../json.ts";
-import { Action, Ago, Copy, Empty, Facts, Heading, Loaded, Moment, Section, State } from "../parts.tsx";
+import { Action, Ago, Copy, Empty, Facts, Heading, Loaded, Moment, Next, Section, State } from "../parts.tsx";
 import { useHindrance } from "../status.ts";
 import * as words from "../words.ts";
 
@@ -62,7 +62,7 @@ function Summary({ one }: { readonly one: Detail }): JSX.Element {
           ["State", <State state={state} />],
           ["Destination", <a href={pathTo("destinations", destination)}>{destination}</a>],
           ["Why", reason ?? (one.status === null ? "not tried yet" : `${one.url} answered ${one.status}`)],
-          ["Next attempt", dueAt === null ? <span class="quiet">none</span> : <Ago at={dueAt} />],
+          ["Next attempt", <Next at={dueAt} absent="none" />],
           ["Event", <a href={pathTo("events", messageId)}>{messageId}</a>],
           ["Call", `${type} from ${source}`],
           [

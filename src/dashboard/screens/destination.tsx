@@ -4,7 +4,7 @@ import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress } from "../address.ts";
 import { act, usePolled } from "../api.ts";
 import { Chart, type Series } from "../chart.tsx";
-import { Action, Ago, ChoiceFilter, Empty, Facts, Heading, Loaded, Section, State, Table } from "../parts.tsx";
+import { Action, Ago, ChoiceFilter, Empty, Facts, Heading, Loaded, Next, Section, State, Table } from "../parts.tsx";
 import { type Status, useHindrance, useStatus } from "../status.ts";
 import * as words from "../words.ts";
 import { Recorded } from "./overview.tsx";
@@ -38,11 +38,12 @@ export function Destination({ name }: { readonly name: string }): JSX.Element {
   );
 }
 
-function Commands({ one, done }: { readonly one: One; readonly done: () => void }): JSX.Element {
+type CommandsOf = { readonly one: One; readonly done: () => void };
+
+function Commands({ one, done }: CommandsOf): JSX.Element {
   const hindered = useHindrance();
+  const unserved = one.state === "removed" || one.state === "disabled" ? `it is ${one.state}` : null;
   const path = `/api/destinations/${encodeURIComponent(one.name)}`;
-  const isGone = one.state === "removed" || one.state === "disabled";
-  const unserved = isGone ? `it is ${one.state}` : null;
   return (
     <>
       {one.state === "paused" ? (
@@ -84,15 +85,17 @@ function Commands({ one, done }: { readonly one: One; readonly done: () => void 
             would.
           </p>
         }
-        run={async () => {
-          const { delivery } = await act<{ readonly delivery: string }>(`${path}/test`);
-          return (
-            <>
-              sent: <a href={pathTo("deliveries", delivery)}>{delivery}</a>
-            </>
-          );
-        }}
+        run={() => sendTest(path)}
       />
+    </>
+  );
+}
+
+async function sendTest(path: string): Promise<JSX.Element> {
+  const { delivery } = await act<{ readonly delivery: string }>(`${path}/test`);
+  return (
+    <>
+      sent: <a href={pathTo("deliveries", delivery)}>{delivery}</a>
     </>
   );
 }
@@ -144,7 +147,7 @@ function Webhooks({ one: { webhooks } }: { readonly one: One }): JSX.Element {
                 <Ago at={failingSince} absent="" />
               </td>
               <td>
-                <Ago at={nextTryAt} absent="at once" />
+                <Next at={nextTryAt} absent="at once" />
               </td>
               <td>
                 {lastFailure === null ? null : (
@@ -169,7 +172,9 @@ function Charts({ name }: { readonly name: string }): JSX.Element {
   );
   return (
     <Section title="History" note={series.data ? <Recorded since={series.data.since} /> : null}>
-      <ChoiceFilter name="span" label="Over" choices={["1d"]} any="an hour" />
+      <div class="filters">
+        <ChoiceFilter name="span" label="Over" choices={["1d"]} any="an hour" />
+      </div>
       <Loaded of={series}>
         {(of) => (
           <div class="charts">

@@ -1,9 +1,10 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { trail } from "../../wire/deliveries.ts";
+import type { deliveryDetail, trail } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { go, pathTo } from "../address.ts";
 import { usePolled } from "../api.ts";
+import { laidOut } from "../json.ts";
 import { Ago, Empty, Facts, Heading, Loaded, Moment, Section, State, Table } from "../parts.tsx";
 
 type Trail = Received<typeof trail>;
@@ -108,6 +109,7 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
           <p class="quiet">Not known any more: what became of it at {forgotten.join(", ")}.</p>
         ) : null}
       </Section>
+      {deliveries[0] ? <Call id={deliveries[0].id} /> : null}
       {skipped.length === 0 ? null : (
         <Section title="Where it did not go, and why">
           <ul>
@@ -121,6 +123,32 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
       )}
     </>
   );
+}
+
+/** What came, as its first delivery has it, and from which client. */
+function Call({ id }: { readonly id: string }): JSX.Element {
+  const detail = usePolled<Received<typeof deliveryDetail>>(`/api/deliveries/${encodeURIComponent(id)}`, null);
+  return (
+    <Section title="The call">
+      <Loaded of={detail}>
+        {({ body }) => (
+          <>
+            <p class="quiet">Sent by {clientOf(body) ?? "a client that does not say its name"}.</p>
+            <pre tabindex={0}>{laidOut(body)}</pre>
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function clientOf(body: string): string | null {
+  try {
+    const { name, version } = JSON.parse(body).context.library;
+    return typeof name === "string" ? [name, version].filter((part) => typeof part === "string").join(" ") : null;
+  } catch {
+    return null;
+  }
 }
 
 const RULES: Readonly<Record<string, string>> = {

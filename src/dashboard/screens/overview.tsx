@@ -30,7 +30,7 @@ function Problems({ status: { problems } }: { readonly status: Status }): JSX.El
   return (
     <Section title={words.some(problems.length, "problem", "problems")}>
       <ul class="problems">
-        {problems.map(({ level, code, what, since, remedy }) => (
+        {problems.map(({ level, code, what, since, remedy, destination }) => (
           <li key={`${code} ${what}`} class={level}>
             <p>
               <State state={level} /> {what}
@@ -41,7 +41,15 @@ function Problems({ status: { problems } }: { readonly status: Status }): JSX.El
                 </>
               )}
             </p>
-            <p class="quiet">What to do: {remedy}</p>
+            <p class="quiet">
+              What to do: {remedy}
+              {destination === undefined ? null : (
+                <>
+                  {" · "}
+                  <a href={pathTo("destinations", destination)}>{destination}</a>
+                </>
+              )}
+            </p>
           </li>
         ))}
       </ul>
