@@ -125,7 +125,7 @@ export function Table({
   children,
 }: Within & { readonly label: string; readonly head: readonly (Child | NumberColumn)[] }): Element {
   return (
-    <section class="scroll" aria-label={label} tabindex={0}>
+    <section class="scroll" aria-label={`${label}, as a table`} tabindex={0}>
       <table>
         <thead>
           <tr>
