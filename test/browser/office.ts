@@ -116,31 +116,37 @@ export const MESSAGE = { delivered: "order-1", hostile: "hostile-1", refused: "o
 /** How many calls of each kind come in, and how many are turned away. */
 const SOME = 12;
 
+type Traffic = {
+  /** Receivers that get none of it for now. */
+  readonly without?: readonly string[];
+  /** Sets the messageIds apart from those of another time. */
+  readonly again?: string;
+};
+
 /** An hour of an ordinary day, in a second: what came in, what was refused, an audience and a deletion. */
-export async function makeTraffic({ daemon, receivers, ask }: Office): Promise<void> {
+export async function makeTraffic(office: Office, { without = [], again = "" }: Traffic = {}): Promise<void> {
+  const { daemon, receivers, ask } = office;
   const properties = { plan: "pro", price: 39.95, note: HOSTILE };
   const send = (source: string, path: string, body: object) => sendAs(source, `${daemon.ingest}${path}`, body);
-  await send(KEY, "/v1/track", { messageId: MESSAGE.delivered, userId: "ada", event: "Order Completed", properties });
-  await send(KEY, "/v1/track", { messageId: MESSAGE.hostile, userId: HOSTILE, event: HOSTILE, properties });
-  await send(SHOP_KEY, "/v1/track", { messageId: MESSAGE.refused, userId: "bob", event: "Refund", properties });
+  const track = (source: string, messageId: string, call: object) =>
+    send(source, "/v1/track", { messageId: messageId + again, properties, ...call });
+  await track(KEY, MESSAGE.delivered, { userId: "ada", event: "Order Completed" });
+  await track(KEY, MESSAGE.hostile, { userId: HOSTILE, event: HOSTILE });
+  await track(SHOP_KEY, MESSAGE.refused, { userId: "bob", event: "Refund" });
+  await track(KEY, MESSAGE.broken, { event: "Nobody's" });
+  await track("no-such-key", "stranger-1", { userId: "ada", event: HOSTILE });
   const kinds = [{ type: "identify", traits: { plan: "pro" } }, { type: "page", name: "Pricing" }] as const;
   const batch = kinds.flatMap((kind) => Array.from({ length: SOME }, (_, nth) => ({ ...kind, userId: `user-${nth}` })));
   await send(KEY, "/v1/batch", { batch });
-  await send(KEY, "/v1/track", { event: "Nobody's", messageId: MESSAGE.broken, properties: { note: HOSTILE } });
-  await send("no-such-key", "/v1/track", { userId: "ada", event: HOSTILE });
-  await Promise.all([
-    receivers.count("/good", 2 * SOME + 2),
-    receivers.count("/failing", 3),
-    receivers.count("/refusing", 1),
-  ]);
-  const members = new Blob(["userId\nuser-1\nuser-2\nuser-3\n"]);
+  const expected = { "/good": 2 * SOME + 2, "/failing": 3, "/refusing": 1 };
+  for (const [path, count] of Object.entries(expected)) if (!without.includes(path)) await receivers.count(path, count);
   await fetch(`${daemon.admin}/api/sources/website/audiences/Big%20Spenders`, {
-    ...{ method: "PUT", headers: { "Content-Type": "text/csv" }, body: members },
+    ...{ method: "PUT", headers: { "Content-Type": "text/csv" }, body: "userId\nuser-1\nuser-2\nuser-3\n" },
   });
   await ask("/api/deletions", { userIds: ["leaver"], erase: true });
 }
 
-export function sendAs(writeKey: string, url: string, body: object): Promise<Response> {
+function sendAs(writeKey: string, url: string, body: object): Promise<Response> {
   const headers = { Authorization: `Basic ${btoa(`${writeKey}:`)}` };
   return fetch(url, { method: "POST", body: JSON.stringify(body), headers });
 }
