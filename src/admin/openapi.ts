@@ -49,7 +49,7 @@ const TOKEN = {
   scheme: "bearer",
   description:
     "`admin.token` of the config, where there is one: it is required unless the API listens on loopback or a Unix socket. " +
-    "`/healthz` and `/readyz` never need it. `admin.readToken` is enough for what changes nothing: each GET but a copy of the outbox.",
+    "`/healthz` and `/readyz` never need it. `admin.readToken` is enough for what changes nothing: each GET but the copy of the outbox and the salt of deletions.",
 };
 
 /** Hono writes `:name` where OpenAPI writes `{name}`. */
@@ -134,11 +134,11 @@ function refusalsOf(route: Route, shapes: Shapes): Json {
   );
 }
 
-function codesOf({ method, path, query, body, whole, faults = [] }: Route): readonly FaultCode[] {
+function codesOf({ method, path, query, body, full, faults = [] }: Route): readonly FaultCode[] {
   const all: readonly FaultCode[] = [
     ...(isOpen(path) ? [] : (["unauthorized"] as const)),
     ...(["forbidden_origin", "forbidden_host"] as const),
-    ...(whole || method !== "get" ? (["read_only"] as const) : []),
+    ...(full || method !== "get" ? (["read_only"] as const) : []),
     ...(method === "post" ? (["unsupported_media_type"] as const) : []),
     ...(query ? (["invalid_request"] as const) : []),
     ...(body ? BODY_FAULTS : []),

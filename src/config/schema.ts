@@ -146,8 +146,8 @@ export const outbox = v.strictObject({
   }),
   url: key(v.optional(ruled(POSTGRES_URL)), {
     description: "A PostgreSQL database in place of outbox.path, which several daemons may share.",
-    more: `postgres://USER:PASSWORD@HOST:PORT/DATABASE; what is left out comes from PGHOST, PGUSER, PGPASSWORD, PGPASSFILE
-      and the other variables of PostgreSQL's own programs. In the password, write %25 for %. For a Unix socket, add
+    more: `postgres://USER:PASSWORD@HOST:PORT/DATABASE; what is left out comes from PGHOST, PGUSER (or USER), PGPASSWORD,
+      PGPASSFILE and the other variables of PostgreSQL's own programs. In the password, write %25 for %. For a Unix socket, add
       ?host=/run/postgresql. sslmode is disable, require, verify-ca or verify-full.`,
     example: "postgres://fairlead:${file:/etc/fairlead/db-password}@db.example.com/fairlead?sslmode=verify-full",
     leftOut: "outbox.path counts",

@@ -40,10 +40,18 @@ export function hasToken(): boolean {
 export class Refusal extends Error {
   /** Stable; `no_answer` if none came. */
   readonly code: string;
-  constructor(code: string, message: string) {
+  /** The answer as a whole. */
+  readonly answer: unknown;
+  constructor(code: string, message: string, answer: unknown = null) {
     super(message);
     this.code = code;
+    this.answer = answer;
   }
+}
+
+/** What went wrong, as a refusal. */
+export function toRefusal(error: unknown): Refusal {
+  return error instanceof Refusal ? error : new Refusal("unexpected", String(error));
 }
 
 type Asking = { readonly method?: "GET" | "POST"; readonly body?: object; readonly signal?: AbortSignal };
@@ -51,13 +59,18 @@ type Asking = { readonly method?: "GET" | "POST"; readonly body?: object; readon
 /** Asks the API. Rejects with a `Refusal`. */
 export async function ask<T>(path: string, asking: Asking = {}): Promise<T> {
   const response = await request(path, asking);
-  const answer = await readJson(response);
-  if (response.ok) return answer as T;
-  const { code = `status_${response.status}`, message = `the answer was ${response.status}` } = (answer ?? {}) as {
+  if (!response.ok) throw await refusalOf(response);
+  return (await readJson(response)) as T;
+}
+
+/** Reads an answer that is not the one that was asked for. */
+export async function refusalOf(response: Response): Promise<Refusal> {
+  const answer = (await readJson(response)) ?? {};
+  const { code = `status_${response.status}`, message = `the answer was ${response.status}` } = answer as {
     code?: string;
     message?: string;
   };
-  throw new Refusal(code, message);
+  return new Refusal(code, message, answer);
 }
 
 /** Sends a command. */
@@ -168,6 +181,6 @@ async function answerOf<T>(path: string, signal: AbortSignal): Promise<Result<T>
     return { data: await ask<T>(path, { signal }), error: null };
   } catch (error) {
     if (signal.aborted) return null;
-    return { data: null, error: error instanceof Refusal ? error : new Refusal("unexpected", String(error)) };
+    return { data: null, error: toRefusal(error) };
   }
 }

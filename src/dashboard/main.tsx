@@ -9,7 +9,10 @@ import { Deliveries } from "./screens/deliveries.tsx";
 import { Delivery } from "./screens/delivery.tsx";
 import { Destination } from "./screens/destination.tsx";
 import { EventStory, FindEvent } from "./screens/event.tsx";
+import { Live } from "./screens/live.tsx";
 import { Overview } from "./screens/overview.tsx";
+import { Refused } from "./screens/refused.tsx";
+import { Sources } from "./screens/sources.tsx";
 import { type Status, StatusContext } from "./status.ts";
 import * as words from "./words.ts";
 
@@ -23,6 +26,9 @@ const SCREENS: readonly Screen[] = [
   { path: /^\/deliveries\/([^/]+)$/, draw: ([id = ""]) => <Delivery key={id} id={id} /> },
   { path: /^\/events$/, draw: () => <FindEvent /> },
   { path: /^\/events\/([^/]+)$/, draw: ([messageId = ""]) => <EventStory key={messageId} messageId={messageId} /> },
+  { path: /^\/live$/, draw: () => <Live /> },
+  { path: /^\/refused$/, draw: () => <Refused /> },
+  { path: /^\/sources$/, draw: () => <Sources /> },
 ];
 
 /** The navigation: a path, and its name. */

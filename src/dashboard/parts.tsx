@@ -43,6 +43,8 @@ function exactTime(at: string): string {
 
 type Tone = "good" | "warn" | "bad" | "calm";
 
+const SIGNS: Readonly<Record<Tone, string>> = { good: "✓", warn: "!", bad: "✕", calm: "·" };
+
 /** States with a sign and a word: never by colour alone. */
 const STATES: Readonly<Record<string, readonly [tone: Tone, sign: string]>> = {
   working: ["good", "✓"],
@@ -51,6 +53,8 @@ const STATES: Readonly<Record<string, readonly [tone: Tone, sign: string]>> = {
   accepted: ["good", "→"],
   done: ["good", "✓"],
   alive: ["good", "✓"],
+  enabled: ["good", "✓"],
+  live: ["good", "●"],
   waiting: ["calm", "…"],
   running: ["calm", "…"],
   untried: ["calm", "·"],
@@ -66,12 +70,15 @@ const STATES: Readonly<Record<string, readonly [tone: Tone, sign: string]>> = {
   failing: ["bad", "✕"],
   down: ["bad", "✕"],
   final: ["bad", "✕"],
+  "not delivered": ["bad", "✕"],
+  lost: ["bad", "⌁"],
   error: ["bad", "✕"],
   silent: ["bad", "✕"],
 };
 
-export function State({ state }: { readonly state: string }): Element {
-  const [tone, sign] = STATES[state] ?? ["calm", "·"];
+/** A word that is not in the list has the tone that is given. */
+export function State({ state, tone: own = "calm" }: { readonly state: string; readonly tone?: Tone }): Element {
+  const [tone, sign] = STATES[state] ?? [own, SIGNS[own]];
   return (
     <span class={`state ${tone}`}>
       <span aria-hidden="true">{sign}</span> {state}

@@ -94,6 +94,9 @@ export type Problem = {
 /** The kind of every destination. An `integrations` object may use it as the name of all of them (SPEC.md 1.4). */
 export const DESTINATION_KIND = "Webhooks";
 
+/** The source of the test calls that an operator sends, and their user. No source of a config can have this name. */
+export const TEST_NAME = "fairlead:test";
+
 /** A receiver of events: one to five webhooks, of which any one has to accept (SPEC.md 2.1, 6). */
 export type Destination = {
   readonly name: string;

@@ -45,7 +45,7 @@ describe("the operator's API", () => {
     assert.deepEqual(open, ["/healthz", "/readyz"]);
   });
 
-  it("lets admin.readToken look, and gives it no copy of the outbox, however its path is written", async () => {
+  it("lets admin.readToken look, and gives it neither a copy of the outbox nor the salt, however the path is written", async () => {
     const tokens = { token: new Secret("t0ken"), readToken: new Secret("eyes") };
     const admin = startAdmin({ stranded: { admin: () => makeAdmin(tokens) } });
     const [all, eyes] = [{ authorization: "Bearer t0ken" }, { authorization: "Bearer eyes" }];
@@ -58,6 +58,22 @@ describe("the operator's API", () => {
       assert.equal(JSON.parse((await admin.get(path, eyes)).text).code, "read_only", path);
       assert.equal(JSON.parse((await admin.get(path, all)).text).code, "outbox_in_place", path);
     }
+    assert.equal(JSON.parse((await admin.get("/api/deletions/salt", eyes)).text).code, "read_only");
+  });
+
+  it("shows the config in force, and which keys keep their old value until a restart", async () => {
+    const file = "config.yaml";
+    const { text } = await startAdmin().get("/api/config");
+    assert.deepEqual(JSON.parse(text), { file, text: "sources: {}\n" });
+    const config = { needsRestart: ["admin.listen", "outbox.path"] };
+    const kept = JSON.parse((await startAdmin({ status: { config } }).get("/api/config")).text).text;
+    assert.deepEqual(kept.split("\n"), [
+      "# admin.listen has changed: the old value is in force until a restart.",
+      "# outbox.path has changed: the old value is in force until a restart.",
+      "",
+      "sources: {}",
+      "",
+    ]);
   });
 
   it("says that the store is away, which is no bug", async () => {

@@ -64,6 +64,7 @@ export async function startAdmin(waiting: number, parts: Partial<Parts> = {}) {
     whileIdle: (_, work) => work(),
     pauses: NEVER_PAUSED,
     tryNow() {},
+    retry: async () => null,
     report: {
       discarded() {},
       moved() {},

@@ -103,8 +103,8 @@ async function sendTest(path: string): Promise<JSX.Element> {
 function Summary({ one }: { readonly one: One }): JSX.Element {
   const { name, state, counts, perSecond, oldestWaiting, pausedSince, failingSince } = one;
   const since = pausedSince ?? failingSince;
-  const link = (of: keyof One["counts"]): JSX.Element => (
-    <a href={pathWith("/deliveries", { destination: name, state: of })}>{words.exact(counts[of])}</a>
+  const link = (of: keyof NonNullable<One["counts"]>): JSX.Element => (
+    <a href={pathWith("/deliveries", { destination: name, state: of })}>{counts ? words.exact(counts[of]) : "?"}</a>
   );
   return (
     <Facts

@@ -59,9 +59,10 @@ function Problems({ status: { problems } }: { readonly status: Status }): JSX.El
 
 function Numbers({ status: { sources, destinations } }: { readonly status: Status }): JSX.Element {
   const total = (of: readonly number[]): number => of.reduce((sum, one) => sum + one, 0);
-  const waiting = total(destinations.map(({ counts }) => counts.waiting));
-  const failed = total(destinations.map(({ counts }) => counts.failed + counts.expired));
+  const waiting = total(destinations.map(({ counts }) => counts?.waiting ?? 0));
+  const failed = total(destinations.map(({ counts }) => (counts ? counts.failed + counts.expired : 0)));
   const oldest = Math.max(0, ...destinations.map(({ oldestWaiting }) => oldestWaiting ?? 0));
+  const known = destinations.every(({ counts }) => counts !== null);
   return (
     <ul class="numbers">
       <li>
@@ -72,13 +73,13 @@ function Numbers({ status: { sources, destinations } }: { readonly status: Statu
       </li>
       <li>
         <a href="/deliveries?state=waiting">
-          <strong>{words.count(waiting)}</strong> waiting
+          <strong>{known ? words.count(waiting) : "?"}</strong> waiting
         </a>
         {waiting > 0 ? <span class="quiet"> oldest {words.duration(oldest)}</span> : null}
       </li>
       <li>
         <a href="/deliveries?state=failed">
-          <strong>{words.count(failed)}</strong> given up
+          <strong>{known ? words.count(failed) : "?"}</strong> given up
         </a>
       </li>
     </ul>
@@ -173,12 +174,10 @@ function DestinationRow({ one }: { readonly one: Destination }): JSX.Element {
         <State state={state} />
       </td>
       <td class="number">{words.rate(perSecond)}/s</td>
-      <td class="number">
-        <a href={list("waiting")}>{words.count(counts.waiting)}</a>
-      </td>
+      <td class="number">{counts ? <a href={list("waiting")}>{words.count(counts.waiting)}</a> : "?"}</td>
       <td class="number">{oldestWaiting === null ? "" : words.duration(oldestWaiting)}</td>
       <td class="number">
-        <a href={list("failed")}>{words.count(counts.failed + counts.expired)}</a>
+        {counts ? <a href={list("failed")}>{words.count(counts.failed + counts.expired)}</a> : "?"}
       </td>
       <td>{why(one) ?? (lastError === null ? "" : lastError.reason)}</td>
     </tr>
