@@ -10,6 +10,7 @@ export const HOSTILE = `</script><script>console.error("ran")</script><img src=x
 /** What a webhook gets at each path. */
 const ANSWERS: Readonly<Record<string, () => Response>> = {
   "/good": () => new Response("thanks"),
+  "/lake": () => new Response(null, { status: 204 }),
   "/failing": () => new Response(`down for repairs ${HOSTILE}`, { status: 503 }),
   "/refusing": () => new Response(`no such field ${HOSTILE}`, { status: 422 }),
 };
@@ -58,7 +59,7 @@ export function makeOfficeConfig({ url }: Pick<Receivers, "url">, { admin = {} }
       crm: { webhooks: [{ url: `${url}/good`, headers: { Authorization: "Bearer crm-secret" } }], sharedSecret: SECRET },
       mailer: { types: ["track"], webhooks: to("/failing") },
       billing: { sources: ["shop"], types: ["track"], webhooks: to("/refusing") },
-      lake: { types: ["identify", "page"], webhooks: to("/good/first", "/good/second") },
+      lake: { types: ["identify", "page"], webhooks: to("/lake/first", "/lake/second") },
     },
   });
 }
@@ -138,7 +139,7 @@ export async function makeTraffic(office: Office, { without = [], again = "" }: 
   const kinds = [{ type: "identify", traits: { plan: "pro" } }, { type: "page", name: "Pricing" }] as const;
   const batch = kinds.flatMap((kind) => Array.from({ length: SOME }, (_, nth) => ({ ...kind, userId: `user-${nth}` })));
   await send(KEY, "/v1/batch", { batch });
-  const expected = { "/good": 2 * SOME + 2, "/failing": 3, "/refusing": 1 };
+  const expected = { "/good": 2 * SOME + 3, "/lake": 2 * SOME, "/failing": 3, "/refusing": 1 };
   for (const [path, count] of Object.entries(expected)) if (!without.includes(path)) await receivers.count(path, count);
   await fetch(`${daemon.admin}/api/sources/website/audiences/Big%20Spenders`, {
     ...{ method: "PUT", headers: { "Content-Type": "text/csv" }, body: "userId\nuser-1\nuser-2\nuser-3\n" },
