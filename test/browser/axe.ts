@@ -14,6 +14,8 @@ declare const window: { readonly axe: Axe };
 /** What axe-core finds that keeps someone from using the page, each as a text. */
 export async function accessibilityFaults(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);
-  const violations = await page.evaluate(async () => (await window.axe.run({ resultTypes: ["violations"] })).violations);
+  const violations = await page.evaluate(
+    async () => (await window.axe.run({ resultTypes: ["violations"] })).violations,
+  );
   return violations.map(({ id, help, nodes: [node] }) => `${id}: ${help}: ${node?.html} ${node?.failureSummary}`);
 }

@@ -85,9 +85,14 @@ describe("a page from elsewhere", () => {
     const { port } = new URL(office.daemon.admin);
     const rebound = `http://shop.localhost:${port}`;
     const { page } = await office.open("/");
-    await page.route(`${rebound}/page`, (route) => route.fulfill({ contentType: "text/html", body: "<!doctype html>" }));
+    await page.route(`${rebound}/page`, (route) =>
+      route.fulfill({ contentType: "text/html", body: "<!doctype html>" }),
+    );
     await page.goto(`${rebound}/page`);
-    for (const question of [{ url: "/api/status", method: "GET" }, { ...pausing(office), url: PAUSE }]) {
+    for (const question of [
+      { url: "/api/status", method: "GET" },
+      { ...pausing(office), url: PAUSE },
+    ]) {
       assertFault(await page.evaluate(ask, question), { status: 403, code: "forbidden_host" });
     }
     await assertNotPaused(office);

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { PATIENT } from "../binary/waiting.ts";
 import { useChromium } from "./chromium.ts";
 import { focused } from "./in-page.ts";
-import { MESSAGE, makeOfficeConfig, makeTraffic, type Office, openOffice } from "./office.ts";
+import { makeOfficeConfig, makeTraffic, type Office, openOffice } from "./office.ts";
 
 const browser = useChromium();
 
@@ -30,7 +30,10 @@ describe("what the dashboard does", () => {
     const { page, errors } = await office.open("/destinations/mailer");
     office.receivers.use("/failing", () => new Response("back again"));
     await press(page, "Try now");
-    await page.getByRole("status").filter({ hasText: /due now/ }).waitFor();
+    await page
+      .getByRole("status")
+      .filter({ hasText: /due now/ })
+      .waitFor();
     await page.getByRole("main").getByText("working").first().waitFor();
     assert.deepEqual(errors, []);
   });
@@ -96,7 +99,11 @@ describe("what the dashboard does", () => {
     const { page } = await office.open("/system");
     await office.world.write("config.yaml", "destinations: [");
     await press(page, "Reload");
-    await page.getByRole("main").getByText(/config\.yaml:1:/).first().waitFor();
+    await page
+      .getByRole("main")
+      .getByText(/config\.yaml:1:/)
+      .first()
+      .waitFor();
     await office.world.write("config.yaml", makeOfficeConfig(office.receivers).replaceAll("billing", "invoices"));
     await press(page, "Reload");
     await page.goto(`${office.daemon.admin}/`);
@@ -126,6 +133,7 @@ describe("the dashboard by keyboard alone", () => {
       assert.equal(await page.evaluate(focused), "BUTTON Pause");
     }
     await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
     await tabTo(page, "BUTTON Pause");
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Resume" }).waitFor();

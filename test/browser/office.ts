@@ -56,7 +56,10 @@ export function makeOfficeConfig({ url }: Pick<Receivers, "url">, { admin = {} }
     log: { level: "info", format: "logfmt" },
     sources: { website: { writeKey: KEY }, shop: { writeKey: SHOP_KEY } },
     destinations: {
-      crm: { webhooks: [{ url: `${url}/good`, headers: { Authorization: "Bearer crm-secret" } }], sharedSecret: SECRET },
+      crm: {
+        webhooks: [{ url: `${url}/good`, headers: { Authorization: "Bearer crm-secret" } }],
+        sharedSecret: SECRET,
+      },
       mailer: { types: ["track"], webhooks: to("/failing") },
       billing: { sources: ["shop"], types: ["track"], webhooks: to("/refusing") },
       lake: { types: ["identify", "page"], webhooks: to("/lake/first", "/lake/second") },
@@ -136,7 +139,10 @@ export async function makeTraffic(office: Office, { without = [], again = "" }: 
   await track(SHOP_KEY, MESSAGE.refused, { userId: "bob", event: "Refund" });
   await track(KEY, MESSAGE.broken, { event: "Nobody's" });
   await track("no-such-key", "stranger-1", { userId: "ada", event: HOSTILE });
-  const kinds = [{ type: "identify", traits: { plan: "pro" } }, { type: "page", name: "Pricing" }] as const;
+  const kinds = [
+    { type: "identify", traits: { plan: "pro" } },
+    { type: "page", name: "Pricing" },
+  ] as const;
   const batch = kinds.flatMap((kind) => Array.from({ length: SOME }, (_, nth) => ({ ...kind, userId: `user-${nth}` })));
   await send(KEY, "/v1/batch", { batch });
   const expected = { "/good": 2 * SOME + 3, "/lake": 2 * SOME, "/failing": 3, "/refusing": 1 };
