@@ -10,6 +10,7 @@ import { isOffline, isSuccess, settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import { type AttemptResult, attempt, type Limits } from "./attempt.ts";
 import type { LoopClock } from "./clocks.ts";
+import type { Holds } from "./holds.ts";
 
 import type { Lanes } from "./lanes.ts";
 
@@ -19,6 +20,7 @@ export type RoundWorld = {
   readonly post: Post;
   readonly lanes: Lanes;
   readonly limits: Limits;
+  readonly holds: Pick<Holds, "note">;
   readonly activity: { delivered(destination: string, at: At): void };
   readonly report: Report;
 };
@@ -97,21 +99,23 @@ function triggerOf(webhook: Webhook, { delivery, round, world }: Run): Attempt["
 
 /** Frees the slot, whatever the outcome, and tells the lane what the outcome says about the webhook. */
 function freeSlot(webhook: Webhook, outcome: Outcome | null, { delivery, round, world }: Run): void {
-  const { clock, random, lanes } = world;
+  const { clock, random, lanes, holds } = world;
   const { destination, destinationClock, policy, onSlotFreed } = round;
   const now = outcome ? endOf(outcome) : clock.now();
   const sign = outcome ? signOf(outcome) : "unknown";
   if (sign !== "offline" && sign !== "unknown") destinationClock.noteOnline(now);
+  const hold = outcome && holdOf(outcome, policy);
   lanes.done(destination.name, webhook, {
     sign,
     tried: delivery.attemptedAt !== null,
     startedAt: outcome?.startedAt ?? now,
     reason: outcome && sign !== "taken" ? describeAnswer(outcome) : "",
-    hold: outcome && holdOf(outcome, policy),
+    hold,
     now,
     random: random.fraction(),
     policy,
   });
+  if (hold !== null) holds.note({ destination: destination.name, url: webhook.url, until: now + hold });
   onSlotFreed();
 }
 
