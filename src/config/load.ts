@@ -4,7 +4,7 @@ import type { Config, DeliveryPolicy, Destination, Postgres, Problem, Tls, Webho
 import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
-import type { At } from "../model/units.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { readPostgres, shownUrl } from "./postgres.ts";
@@ -233,7 +233,7 @@ export function buildOutbox(
 type Built = Omit<Destination, "name" | keyof DeliveryPolicy>;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
-  const { sources = null, types = null, webhooks, sharedSecret = [], ...settings } = checked;
+  const { sources = null, types = null, webhooks, sharedSecret = [], rate, burst, ...settings } = checked;
   return {
     ...settings,
     sources,
@@ -244,5 +244,14 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
       tls: tlses[index] ?? null,
     })),
     sharedSecrets: [sharedSecret].flat().map((secret) => new Secret(secret)),
+    rate:
+      rate === undefined
+        ? null
+        : { requests: rate.count, per: rate.per, burst: burst ?? burstOf(rate, webhooks.length) },
   };
+}
+
+/** What a second allows, and a round at least. */
+function burstOf({ count, per }: { readonly count: number; readonly per: Ms }, webhooks: number): number {
+  return Math.max(webhooks, Math.floor((count * SECOND) / per));
 }

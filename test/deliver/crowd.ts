@@ -7,7 +7,7 @@ import { MOST_ATTEMPTS } from "../../src/deliver/slots.ts";
 import type { Destination } from "../../src/model/config.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { Post, QueueAsk, QueuePage, Settle } from "../../src/model/ports.ts";
-import { HOUR, SECOND } from "../../src/model/units.ts";
+import { SECOND } from "../../src/model/units.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { type Behaviour, createFalseNetwork, OFFLINE, REFUSED } from "../flow/network.ts";
@@ -149,7 +149,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     /** Who has something that was never tried, and a slot for it, and does nothing. */
     idle() {
       const ask: SlotAsk = {
-        ...{ now: clock.now(), concurrency: CONCURRENCY, urgent: false, tried: false, untriedWaits: true },
+        ...{ now: clock.now(), daemons: 1, concurrency: CONCURRENCY, urgent: false, tried: false, untriedWaits: true },
         wake: lanes.wakeNext,
       };
       const isUntried = ({ attemptedAt, body }: Delivery): boolean => attemptedAt === null && !sent.has(body);
