@@ -86,12 +86,12 @@ export const SHARED_WEIGHTS: Weights = {
   retryAll: 2,
   delete: 4,
   lift: 1,
-  skew: 3,
-  crash: 8,
-  stop: 5,
-  suspend: 8,
-  cutOff: 6,
-  loseAnswer: 8,
+  skew: 5,
+  crash: 6,
+  stop: 4,
+  suspend: 10,
+  cutOff: 5,
+  loseAnswer: 6,
   calm: 2,
 };
 
@@ -100,9 +100,12 @@ export function makeSharedPlan(seed: number, length: number): Plan {
   const chance = createChance(seed);
   const daemons = chance.pick([2, 3]);
   const shape = { ...FIRST_SHAPE, concurrency: chance.pick([64, 64, 4]) };
+  let on = 0;
   const steps = Array.from({ length }, (_, nth): Step => {
     const act = pickAct(chance, SHARED_WEIGHTS);
-    return { act, with: { on: chance.below(daemons), ...(ACTS[act].choose(chance, nth) as object) } };
+    // Programs that have a connection stay with a daemon, and so do its troubles.
+    on = chance.happens(0.5) ? on : chance.below(daemons);
+    return { act, with: { on, ...(ACTS[act].choose(chance, nth) as object) } };
   });
   return { seed, daemons, shape, steps };
 }

@@ -14,7 +14,7 @@ type Strike = { readonly after: number };
 const AFTER = [0, 0, 5, 40, 200] as const;
 
 /** Shorter than another daemon takes a stream after, and longer. */
-const LASTING: readonly Ms[] = [3 * SECOND, 9 * SECOND, 9 * SECOND, 25 * SECOND];
+const LASTING: readonly Ms[] = [3, 7, 8, 9, 10, 20].map((seconds) => seconds * SECOND);
 
 /** A daemon is kept from running, and runs again. */
 export const suspend: Act<Strike & { ms: Ms }> = {
@@ -69,13 +69,15 @@ export const skew: Act<{ by: Ms }> = {
 
 /** Those that ask a daemon to wait would be known to that one, and the clock of a destination is stopped by one for all. */
 const NOT_HERE: readonly Manner[] = ["offline", "wants_silence", "wants_long_silence"];
+/** While they think, much can happen to the daemon that waits for them. */
+const SLOW: readonly Manner[] = ["slow", "edge", "slow_failure"];
 
 /** Receivers of a destination change their manners. */
 export const trouble: Act<{ destination: DestinationName; webhook: number; does: Manner }> = {
   choose: (chance) => ({
     destination: chance.pick(DESTINATIONS),
     webhook: chance.pick([0, 0, 1, 2]),
-    does: chance.pick(ALL_MANNERS.filter((one) => !NOT_HERE.includes(one))),
+    does: chance.pick(chance.happens(0.5) ? SLOW : ALL_MANNERS.filter((one) => !NOT_HERE.includes(one))),
   }),
   run: receiver.run,
 };
