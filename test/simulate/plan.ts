@@ -2,7 +2,7 @@ import { DAY, GB, HOUR, MINUTE } from "../../src/model/units.ts";
 import { ACTS, type ActName } from "./acts.ts";
 import { type Chance, createChance } from "./random.ts";
 import type { Verdict } from "./run.ts";
-import { CUTOFFS, FIRST_SHAPE, type Shape } from "./world/shape.ts";
+import { CUTOFFS, DESTINATIONS, FIRST_SHAPE, type Shape } from "./world/shape.ts";
 
 /** One thing that happens, with all that is left to chance about it decided. */
 export type Step = { readonly act: ActName; readonly with: Readonly<Record<string, unknown>> };
@@ -100,14 +100,17 @@ export function makeSharedPlan(seed: number, length: number): Plan {
   const chance = createChance(seed);
   const daemons = chance.pick([2, 3]);
   const shape = { ...FIRST_SHAPE, concurrency: chance.pick([64, 64, 4]) };
+  // While a receiver thinks, much can happen to the daemon that waits for it.
+  const slow = chance.happens(0.4) ? DESTINATIONS : [];
+  const first = slow.map((destination): Step => ({ act: "trouble", with: { on: 0, destination, webhook: 0, does: "slow" } }));
   let on = 0;
-  const steps = Array.from({ length }, (_, nth): Step => {
+  const others = Array.from({ length: length - first.length }, (_, nth): Step => {
     const act = pickAct(chance, SHARED_WEIGHTS);
     // Programs that have a connection stay with a daemon, and so do its troubles.
     on = chance.happens(0.5) ? on : chance.below(daemons);
-    return { act, with: { on, ...(ACTS[act].choose(chance, nth) as object) } };
+    return { act, with: { on, ...(ACTS[act].choose(chance, nth + first.length) as object) } };
   });
-  return { seed, daemons, shape, steps };
+  return { seed, daemons, shape, steps: [...first, ...others] };
 }
 
 /** Of all acts in a row, each as long as its weight: the one at a place that is left to chance. */
