@@ -71,7 +71,7 @@ function Standing({ link, tail: { rows, held, counts, unseen }, paused }: Watche
           trying.
         </p>
       ) : null}
-      <p class="quiet standing">
+      <p class="quiet">
         <span>{passed(counts)} so far.</span>{" "}
         {rows.length < MOST_ROWS ? null : <span>The newest {rows.length} are shown.</span>}{" "}
         {unseen > 0 ? <strong>{words.exact(unseen)} not shown: sampled. </strong> : null}
