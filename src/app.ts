@@ -31,6 +31,7 @@ import type { Accept, DaemonAbout, Handle, RequestDeletion, Store, StoreChange }
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
+import { createLive, type LiveStream } from "./observe/live.ts";
 import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
@@ -109,6 +110,7 @@ type Parts = {
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
   readonly series: SeriesRecorder;
+  readonly live: LiveStream;
   readonly handles: Handles;
 };
 
@@ -127,9 +129,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   ports.metrics.expose(store);
   const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, series, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, live, handles } = parts;
   const cleaning = janitor.run(closing.signal);
-  series.start();
+  series.start(closing.signal);
   const deleting = deletion.run(stopping.signal);
   const listeners = await applyDestinations()
     .then(() => openListeners(ports.serve, current.config(), handles))
@@ -157,8 +159,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     await syncing;
     await deliver.stop();
     closing.abort();
-    series.stop();
     await cleaning;
+    live.stop();
     await listeners.admin.stop();
     await store.close();
   }
@@ -166,7 +168,6 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function closeAll(error: unknown): Promise<never> {
     stopping.abort();
     closing.abort();
-    series.stop();
     await cleaning;
     await deleting;
     await store.close();
@@ -224,7 +225,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
-  const observer = observeBy([arrivals, activity, series]);
+  const live = createLive({ clock, timeline: store.timeline, random });
+  const observer = observeBy([arrivals, activity, series, live]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
@@ -262,7 +264,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     const served = config().destinations.filter(({ enabled }) => enabled);
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
-  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users, series }, context);
+  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users, series, live }, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -270,7 +272,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, handles: { ingest, admin } };
+  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, live, handles: { ingest, admin } };
 }
 
 type UserParts = {
@@ -322,10 +324,11 @@ type AdminParts = {
   readonly health: Health;
   readonly users: UserParts;
   readonly series: SeriesRecorder;
+  readonly live: LiveStream;
 };
 
 function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
-  const { deliver, activity, arrivals, rejections, health, users, series } = parts;
+  const { deliver, activity, arrivals, rejections, health, users, series, live } = parts;
   const { clock, report } = ports;
   return createAdmin({
     version: ports.version,
@@ -348,6 +351,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     arrivals,
     rejections,
     series,
+    live,
     webhooks: health,
     health: store.health,
     rescue: store.rescue,

@@ -8,6 +8,7 @@ import { serveDaemon } from "./daemon.ts";
 import { serveDeletions } from "./deletions.ts";
 import { serveDeliveries } from "./deliveries.ts";
 import { serveDestinations } from "./destinations.ts";
+import { serveLive } from "./live.ts";
 import { describeApi, openApiRoute } from "./openapi.ts";
 import { serveRejected } from "./rejected.ts";
 import { serveReplay } from "./replay.ts";
@@ -68,6 +69,7 @@ const ALL = [
   serveDaemon,
   serveStatus,
   serveSeries,
+  serveLive,
   serveRejected,
   serveDeliveries,
   serveReplay,
