@@ -131,12 +131,12 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
   const { deliver, janitor, deletion, syncs, series, live, handles } = parts;
   const cleaning = janitor.run(closing.signal);
-  series.start(closing.signal);
   const deleting = deletion.run(stopping.signal);
   const listeners = await applyDestinations()
     .then(() => openListeners(ports.serve, current.config(), handles))
     .catch(closeAll);
   deliver.start();
+  series.start(closing.signal);
   const syncing = syncs.run(stopping.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });

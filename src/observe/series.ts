@@ -11,7 +11,7 @@ import { createTrack, GAUGES, STEPS, type Track } from "./track.ts";
 export type SeriesWorld = {
   readonly backlog: Pick<Backlog, "counts">;
   readonly clock: Pick<Clock, "now" | "after">;
-  readonly report: Pick<Report, "unexpected">;
+  readonly report: Pick<Report, "storeFailed">;
 };
 
 export type SeriesRecorder = Series &
@@ -175,7 +175,7 @@ function createWaiting(
       } catch (error) {
         note(null);
         if (!(error instanceof StoreAway) && !signal.aborted)
-          report.unexpected("count what waits for the charts", error);
+          report.storeFailed("count what waits for the charts", error);
       }
       isCounting = false;
     },

@@ -14,7 +14,7 @@ function startSeries() {
   const series = createSeries({
     clock,
     backlog: { counts: async () => [] },
-    report: { unexpected: (_, error) => assert.fail(String(error)) },
+    report: { storeFailed: (_, error) => assert.fail(String(error)) },
   });
   series.start(new AbortController().signal);
   return { clock, series };
@@ -101,7 +101,7 @@ describe("the timer of series", () => {
         return [];
       },
     };
-    const series = createSeries({ clock, backlog, report: { unexpected() {} } });
+    const series = createSeries({ clock, backlog, report: { storeFailed() {} } });
     const stopping = new AbortController();
     series.start(stopping.signal);
     await clock.advance("10m");
