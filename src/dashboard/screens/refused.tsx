@@ -3,7 +3,8 @@ import type { rejectionList } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress } from "../address.ts";
 import { usePolled } from "../api.ts";
-import { Ago, ChoiceFilter, Copy, Empty, Facts, Heading, Loaded, State } from "../parts.tsx";
+import { ChoiceFilter } from "../filters.tsx";
+import { Ago, Copy, Empty, Facts, Heading, Loaded, State } from "../parts.tsx";
 import { useStatus } from "../status.ts";
 import * as words from "../words.ts";
 
