@@ -4,7 +4,9 @@
  */
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
+import { createSendTest } from "./accept/test-call.ts";
 import { createAdmin } from "./admin/api.ts";
+import type { AdminWorld } from "./admin/world.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
 import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
 import { describeChanges, keysForRestart, withFixedKeys } from "./config/changes.ts";
@@ -14,24 +16,24 @@ import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createActivity, createHealth } from "./deliver/health.ts";
 import { createLanes } from "./deliver/lanes.ts";
 import { createBodies } from "./http/body.ts";
-import { type Handles, openListeners } from "./http/listeners.ts";
+import { type Handles, type Listeners, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
 import type { Config } from "./model/config.ts";
-import type { Addresses, App, Names, Ports, Vitals } from "./model/daemon.ts";
+import { type Addresses, type App, namesOf, type Ports, type Vitals } from "./model/daemon.ts";
 import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
 import { observeBy } from "./model/observer.ts";
-import type { Accept, DaemonAbout, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
+import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
-import type { Activity, Arrivals, Health } from "./model/status.ts";
-import { createLive, type LiveStream } from "./observe/live.ts";
+import type { Health } from "./model/status.ts";
+import { createLive } from "./observe/live.ts";
 import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
@@ -57,12 +59,12 @@ export function createApp(initial: Config, ports: Ports): App {
       // An unchanged file is the same config again.
       const nextDoor = next === given ? door : createDoor(wanted, reportUntrustedProxy);
       const daemon = await starting;
-      await daemon?.renewCertificate(wanted);
+      const counts = await daemon?.prepareReload(wanted);
       const applied = { changes: describeChanges(config, wanted), needsRestart: keysForRestart(config, next) };
       config = wanted;
       given = next;
       door = nextDoor;
-      await daemon?.applyDestinations();
+      if (counts) daemon?.applyDestinations(counts);
       for (const { name } of config.destinations) daemon?.deliver.tryNow(name);
       return applied;
     },
@@ -94,15 +96,18 @@ type Daemon = {
   readonly addresses: Addresses;
   readonly deliver: Deliver;
   readonly vitals: App["vitals"];
-  /** The step of a reload that can fail: it comes before the new config counts. */
-  renewCertificate(next: Config): Promise<void>;
+  /** The steps of a reload that can fail: they come before the new config counts. Answers what `applyDestinations` needs. */
+  prepareReload(next: Config): Promise<readonly DeliveryCount[]>;
   /** Delivers to the destinations of the config in force. */
-  applyDestinations(): Promise<void>;
+  applyDestinations(counts: readonly DeliveryCount[]): void;
   stop(): Promise<void>;
 };
 
-/** What all the wiring needs. `stopping` is aborted when the daemon begins to stop. */
-type Context = Current & { readonly ports: Ports; readonly stopping: AbortSignal };
+/**
+ * What all the wiring needs. `stopping` is aborted when the daemon begins to stop, and `closing` once nothing is written any
+ * more: until then the janitor makes room for what is.
+ */
+type Context = Current & { readonly ports: Ports; readonly stopping: AbortSignal; readonly closing: AbortSignal };
 
 type Parts = {
   readonly deliver: Deliver;
@@ -110,14 +115,12 @@ type Parts = {
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
   readonly series: SeriesRecorder;
-  readonly live: LiveStream;
   readonly handles: Handles;
 };
 
 /** Starts what takes calls in, delivers them and cleans up; the order of both start and stop is here. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const stopping = new AbortController();
-  // Only aborted once nothing is written any more: until then the janitor makes room for what is.
   const closing = new AbortController();
   const store = await (ports.openStore ?? openStore)({
     ...ports,
@@ -126,13 +129,15 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     about: aboutOf(ports),
     bounds: () => current.config().outbox,
   });
-  ports.metrics.expose(store);
-  const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
+  const context = { ...current, ports, stopping: stopping.signal, closing: closing.signal };
+  const parts = wire(store, await store.clocks.all(), context);
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, series, live, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, handles } = parts;
   const cleaning = janitor.run(closing.signal);
   const deleting = deletion.run(stopping.signal);
-  const listeners = await applyDestinations()
+  const listeners = await store.backlog
+    .counts()
+    .then(applyDestinations)
     .then(() => openListeners(ports.serve, current.config(), handles))
     .catch(closeAll);
   deliver.start();
@@ -140,14 +145,15 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const syncing = syncs.run(stopping.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
-  return { addresses, deliver, vitals, renewCertificate: listeners.renew, applyDestinations, stop };
+  const prepareReload = (next: Config) => prepare(next, { store, listeners });
+  return { addresses, deliver, vitals, prepareReload, applyDestinations, stop };
 
-  async function applyDestinations(): Promise<void> {
+  function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
     const names = namesOf(config);
     ports.metrics.declare(names);
     series.declare(names);
-    deliver.setDestinations(config.destinations, await store.backlog.counts());
+    deliver.setDestinations(config.destinations, counts);
   }
 
   /** The operator's listener stays open almost to the end, so that the stop can be watched. */
@@ -160,7 +166,6 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     await deliver.stop();
     closing.abort();
     await cleaning;
-    live.stop();
     await listeners.admin.stop();
     await store.close();
   }
@@ -173,6 +178,14 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     await store.close();
     throw error;
   }
+}
+
+type Reloading = { readonly store: Store; readonly listeners: Pick<Listeners, "renew"> };
+
+async function prepare(next: Config, { store, listeners }: Reloading): Promise<readonly DeliveryCount[]> {
+  const counts = await store.backlog.counts();
+  await listeners.renew(next);
+  return counts;
 }
 
 function aboutOf({ random, version, host = "", pid, clock }: Ports): DaemonAbout {
@@ -201,6 +214,12 @@ function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syn
       deletion.wake();
       syncs.wake();
       break;
+    case "retry":
+      deliver.tryNow(change.destination, true);
+      break;
+    case "holds":
+      deliver.hearHolds(change.holds);
+      break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);
       if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
@@ -220,12 +239,12 @@ function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): vo
  * `deliver`, whose settlements go back into the store.
  */
 function wire(store: Store, storedClocks: readonly StoredClock[], context: Context): Parts {
-  const { config, door, ports, stopping } = context;
+  const { config, door, ports, stopping, closing } = context;
   const { clock, random, report } = ports;
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
-  const live = createLive({ clock, timeline: store.timeline, random });
+  const live = createLive({ clock, timeline: store.timeline, random, closing });
   const observer = observeBy([arrivals, activity, series, live]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
@@ -239,6 +258,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     backlog: store.backlog,
     clockStore: store.clocks,
     storedClocks,
+    announce: store.sharing?.announce ?? null,
     delivery: () => config().delivery,
     lanes,
     observer,
@@ -260,11 +280,14 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   });
   const users = wireUsers(store, { accept, rejections }, context);
   const health = createHealth(lanes, clock);
+  ports.metrics.expose(store);
   ports.metrics.watch(() => {
     const served = config().destinations.filter(({ enabled }) => enabled);
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
-  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users, series, live }, context);
+  const sendTest = createSendTest({ accept, clock, random });
+  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
+  const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -272,7 +295,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, live, handles: { ingest, admin } };
+  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, handles: { ingest, admin } };
 }
 
 type UserParts = {
@@ -316,21 +339,17 @@ function wireUsers(
   return { deletion, requestDeletion, syncs, audiences };
 }
 
-type AdminParts = {
+type AdminParts = Pick<AdminWorld, "activity" | "arrivals" | "rejections" | "series" | "live" | "sendTest"> & {
   readonly deliver: Deliver;
-  readonly activity: Activity;
-  readonly arrivals: Arrivals;
-  readonly rejections: RejectionLog;
   readonly health: Health;
   readonly users: UserParts;
-  readonly series: SeriesRecorder;
-  readonly live: LiveStream;
 };
 
 function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
-  const { deliver, activity, arrivals, rejections, health, users, series, live } = parts;
+  const { deliver, health, users, ...others } = parts;
   const { clock, report } = ports;
   return createAdmin({
+    ...others,
     version: ports.version,
     pid: ports.pid,
     startedAt: clock.now(),
@@ -340,6 +359,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     destinations: () => config().destinations,
     reload: ports.reload,
     lastReload: ports.lastReload,
+    configText: ports.configText,
     metrics: ports.metrics,
     // Separate from those of ingestion: the operator's requests are read however much comes in there.
     bodies: createBodies(clock),
@@ -347,11 +367,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     pauses: deliver.pauses,
     whileIdle: deliver.whileIdle,
     tryNow: deliver.tryNow,
-    activity,
-    arrivals,
-    rejections,
-    series,
-    live,
+    retry: deliver.retry,
     webhooks: health,
     health: store.health,
     rescue: store.rescue,
@@ -368,14 +384,4 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     clock,
     report,
   });
-}
-
-function namesOf({ sources, destinations }: Config): Names {
-  const served = destinations.filter(({ enabled }) => enabled).map(nameOf);
-  const webhooks = new Map(destinations.map(({ name, webhooks }) => [name, webhooks.map(({ url }) => url)]));
-  return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), webhooks, served };
-}
-
-function nameOf({ name }: { readonly name: string }): string {
-  return name;
 }

@@ -1,6 +1,6 @@
 import type { Config, Destination } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
-import type { Event, EventType } from "../model/event.ts";
+import type { Event, EventType, Routed } from "../model/event.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Observer } from "../model/observer.ts";
 import type { Accept, Append, Entry, Extra, Receipt } from "../model/ports.ts";
@@ -33,7 +33,7 @@ export function createAccept({ config, append, enqueue, observer, report }: Acce
   return async function accept(source, events, extras) {
     const { destinations } = config();
     const prepared = events.map((event) => prepare(event, source, destinations));
-    const entries = extras ? prepared.map((entry, nth) => withExtra(entry, extras[nth])) : prepared;
+    const entries = extras ? prepared.map((entry, nth) => withExtra(entry, extras[nth], destinations)) : prepared;
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
     // One request alone is always accepted, whatever its size.
     if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
@@ -59,10 +59,17 @@ function prepare(event: Event, source: string, destinations: readonly Destinatio
 }
 
 /** Adds what the caller knows of an event beside the event itself. */
-function withExtra(entry: Entry, { alsoTo = [], ...extra }: Extra = {}): Entry {
+function withExtra(entry: Entry, extra: Extra | undefined, destinations: readonly Destination[]): Entry {
+  const { alsoTo = [], testOf, ...rest } = extra ?? {};
+  if (testOf !== undefined) return { ...entry, ...rest, ...routeTest(testOf, destinations) };
   const deliverTo = [...entry.deliverTo, ...alsoTo.filter((name) => !entry.deliverTo.includes(name))];
   const skipped = entry.skipped.filter(({ destination }) => !deliverTo.includes(destination));
-  return { ...entry, ...extra, deliverTo, skipped };
+  return { ...entry, ...rest, deliverTo, skipped };
+}
+
+function routeTest(destination: string, destinations: readonly Destination[]): Routed {
+  const others = destinations.map(({ name }) => name).filter((name) => name !== destination);
+  return { deliverTo: [destination], skipped: others.map((name) => ({ destination: name, rule: "test_of_another" })) };
 }
 
 type Committed = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };

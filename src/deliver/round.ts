@@ -11,6 +11,7 @@ import { isOffline, settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import { type AttemptResult, attempt, type Limits } from "./attempt.ts";
 import type { LoopClock } from "./clocks.ts";
+import type { Holds } from "./holds.ts";
 
 import type { Lanes } from "./lanes.ts";
 
@@ -20,6 +21,7 @@ export type RoundWorld = {
   readonly post: Post;
   readonly lanes: Lanes;
   readonly limits: Limits;
+  readonly holds: Pick<Holds, "note">;
   readonly observer: Pick<Observer, "attempted">;
   readonly report: Report;
 };
@@ -98,21 +100,23 @@ function triggerOf(webhook: Webhook, { delivery, round, world }: Run): Attempt["
 
 /** Frees the slot, whatever the outcome, and tells the lane what the outcome says about the webhook. */
 function freeSlot(webhook: Webhook, outcome: Outcome | null, { delivery, round, world }: Run): void {
-  const { clock, random, lanes } = world;
+  const { clock, random, lanes, holds } = world;
   const { destination, destinationClock, policy, onSlotFreed } = round;
   const now = outcome ? endOf(outcome) : clock.now();
   const sign = outcome ? signOf(outcome) : "unknown";
   if (sign !== "offline" && sign !== "unknown") destinationClock.noteOnline(now);
+  const hold = outcome && holdOf(outcome, policy);
   lanes.done(destination.name, webhook, {
     sign,
     tried: delivery.attemptedAt !== null,
     startedAt: outcome?.startedAt ?? now,
     reason: outcome && sign !== "taken" ? describeAnswer(outcome) : "",
-    hold: outcome && holdOf(outcome, policy),
+    hold,
     now,
     random: random.fraction(),
     policy,
   });
+  if (hold !== null) holds.note({ destination: destination.name, url: webhook.url, until: now + hold });
   onSlotFreed();
 }
 

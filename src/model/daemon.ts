@@ -18,6 +18,8 @@ export type Ports = {
   /** Reads the config again and calls `App.reload`. */
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** The config in force as YAML, without secrets. */
+  readonly configText: () => Promise<string>;
   /** The storage engine. Default: that of the config. */
   readonly openStore?: OpenStore;
   /** Called before each step of a migration, during the start. */
@@ -74,6 +76,16 @@ export type Names = {
   /** Destinations that receive deliveries. */
   readonly served: readonly string[];
 };
+
+export function namesOf({ sources, destinations }: Config): Names {
+  const served = destinations.filter(({ enabled }) => enabled).map(nameOf);
+  const webhooks = new Map(destinations.map(({ name, webhooks }) => [name, webhooks.map(({ url }) => url)]));
+  return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), webhooks, served };
+}
+
+function nameOf({ name }: { readonly name: string }): string {
+  return name;
+}
 
 /** The service manager that started the daemon, such as systemd, and the messages it gets. */
 

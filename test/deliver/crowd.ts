@@ -123,6 +123,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     random: { fraction: chance.fraction, hex: () => "" },
     clockStore: { save: async () => null },
     storedClocks: [],
+    announce: null,
     delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
   });
   deliver.setDestinations(destinations, []);

@@ -138,6 +138,7 @@ describe("the watchdog of a daemon", () => {
       backlog: store.backlog,
       clockStore: { save: async () => null },
       storedClocks: [],
+      announce: null,
     });
     await using watchdog = await watch(clock, () => ({
       store: Promise.resolve(true),
