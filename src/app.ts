@@ -4,6 +4,7 @@
  */
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
+import { createSendTest } from "./accept/test-call.ts";
 import { createAdmin } from "./admin/api.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
 import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
@@ -14,7 +15,7 @@ import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createActivity, createHealth } from "./deliver/health.ts";
 import { createLanes } from "./deliver/lanes.ts";
 import { createBodies } from "./http/body.ts";
-import { type Handles, openListeners } from "./http/listeners.ts";
+import { type Handles, type Listeners, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
@@ -26,10 +27,22 @@ import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
-import type { Accept, DaemonAbout, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
+import { observeBy } from "./model/observer.ts";
+import type {
+  Accept,
+  DaemonAbout,
+  DeliveryCount,
+  Handle,
+  RequestDeletion,
+  SendTest,
+  Store,
+  StoreChange,
+} from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
+import { createLive, type LiveStream } from "./observe/live.ts";
+import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
 
@@ -54,12 +67,12 @@ export function createApp(initial: Config, ports: Ports): App {
       // An unchanged file is the same config again.
       const nextDoor = next === given ? door : createDoor(wanted, reportUntrustedProxy);
       const daemon = await starting;
-      await daemon?.renewCertificate(wanted);
+      const counts = await daemon?.prepareReload(wanted);
       const applied = { changes: describeChanges(config, wanted), needsRestart: keysForRestart(config, next) };
       config = wanted;
       given = next;
       door = nextDoor;
-      await daemon?.applyDestinations();
+      if (counts) daemon?.applyDestinations(counts);
       for (const { name } of config.destinations) daemon?.deliver.tryNow(name);
       return applied;
     },
@@ -91,10 +104,10 @@ type Daemon = {
   readonly addresses: Addresses;
   readonly deliver: Deliver;
   readonly vitals: App["vitals"];
-  /** The step of a reload that can fail: it comes before the new config counts. */
-  renewCertificate(next: Config): Promise<void>;
+  /** The steps of a reload that can fail: they come before the new config counts. Answers what `applyDestinations` needs. */
+  prepareReload(next: Config): Promise<readonly DeliveryCount[]>;
   /** Delivers to the destinations of the config in force. */
-  applyDestinations(): Promise<void>;
+  applyDestinations(counts: readonly DeliveryCount[]): void;
   stop(): Promise<void>;
 };
 
@@ -106,6 +119,8 @@ type Parts = {
   readonly janitor: Rounds;
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
+  readonly series: SeriesRecorder;
+  readonly live: LiveStream;
   readonly handles: Handles;
 };
 
@@ -124,22 +139,28 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   ports.metrics.expose(store);
   const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, live, handles } = parts;
   const cleaning = janitor.run(closing.signal);
   const deleting = deletion.run(stopping.signal);
-  const listeners = await applyDestinations()
+  const listeners = await store.backlog
+    .counts()
+    .then(applyDestinations)
     .then(() => openListeners(ports.serve, current.config(), handles))
     .catch(closeAll);
   deliver.start();
+  series.start(closing.signal);
   const syncing = syncs.run(stopping.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
-  return { addresses, deliver, vitals, renewCertificate: listeners.renew, applyDestinations, stop };
+  const prepareReload = (next: Config) => prepare(next, { store, listeners });
+  return { addresses, deliver, vitals, prepareReload, applyDestinations, stop };
 
-  async function applyDestinations(): Promise<void> {
+  function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
-    ports.metrics.declare(namesOf(config));
-    deliver.setDestinations(config.destinations, await store.backlog.counts());
+    const names = namesOf(config);
+    ports.metrics.declare(names);
+    series.declare(names);
+    deliver.setDestinations(config.destinations, counts);
   }
 
   /** The operator's listener stays open almost to the end, so that the stop can be watched. */
@@ -152,6 +173,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     await deliver.stop();
     closing.abort();
     await cleaning;
+    live.stop();
     await listeners.admin.stop();
     await store.close();
   }
@@ -164,6 +186,14 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     await store.close();
     throw error;
   }
+}
+
+type Reloading = { readonly store: Store; readonly listeners: Pick<Listeners, "renew"> };
+
+async function prepare(next: Config, { store, listeners }: Reloading): Promise<readonly DeliveryCount[]> {
+  const counts = await store.backlog.counts();
+  await listeners.renew(next);
+  return counts;
 }
 
 function aboutOf({ random, version, host = "", pid, clock }: Ports): DaemonAbout {
@@ -192,6 +222,12 @@ function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syn
       deletion.wake();
       syncs.wake();
       break;
+    case "retry":
+      deliver.tryNow(change.destination, true);
+      break;
+    case "holds":
+      deliver.hearHolds(change.holds);
+      break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);
       if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
@@ -215,7 +251,10 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const { clock, random, report } = ports;
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock, store.timeline);
-  const rejections = createRejections({ clock, timeline: store.timeline, report });
+  const series = createSeries({ backlog: store.backlog, clock, report });
+  const live = createLive({ clock, timeline: store.timeline, random });
+  const observer = observeBy([arrivals, activity, series, live]);
+  const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
     readQueue: store.readQueue,
@@ -227,15 +266,16 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     backlog: store.backlog,
     clockStore: store.clocks,
     storedClocks,
+    announce: store.sharing?.announce ?? null,
     delivery: () => config().delivery,
     lanes,
-    activity,
+    observer,
     post: ports.post,
     clock,
     random,
     report,
   });
-  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
+  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, observer, report });
   const ingest = createIngest({
     accept,
     door,
@@ -252,7 +292,9 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     const served = config().destinations.filter(({ enabled }) => enabled);
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
-  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users }, context);
+  const sendTest = createSendTest({ accept, clock, random });
+  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
+  const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -260,7 +302,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, handles: { ingest, admin } };
+  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, live, handles: { ingest, admin } };
 }
 
 type UserParts = {
@@ -311,10 +353,13 @@ type AdminParts = {
   readonly rejections: RejectionLog;
   readonly health: Health;
   readonly users: UserParts;
+  readonly sendTest: SendTest;
+  readonly series: SeriesRecorder;
+  readonly live: LiveStream;
 };
 
 function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
-  const { deliver, activity, arrivals, rejections, health, users } = parts;
+  const { deliver, activity, arrivals, rejections, health, users, series, live, sendTest } = parts;
   const { clock, report } = ports;
   return createAdmin({
     version: ports.version,
@@ -326,6 +371,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     destinations: () => config().destinations,
     reload: ports.reload,
     lastReload: ports.lastReload,
+    configText: ports.configText,
     metrics: ports.metrics,
     // Separate from those of ingestion: the operator's requests are read however much comes in there.
     bodies: createBodies(clock),
@@ -333,9 +379,12 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     pauses: deliver.pauses,
     whileIdle: deliver.whileIdle,
     tryNow: deliver.tryNow,
+    retry: deliver.retry,
     activity,
     arrivals,
     rejections,
+    series,
+    live,
     webhooks: health,
     health: store.health,
     rescue: store.rescue,
@@ -347,6 +396,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     sharing: store.sharing,
     deletions: store.deletions,
     requestDeletion: users.requestDeletion,
+    sendTest,
     wakeDeletion: users.deletion.wake,
     audiences: users.audiences,
     clock,

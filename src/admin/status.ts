@@ -1,15 +1,16 @@
 import type { Destination } from "../model/config.ts";
 import type { DeliveryState } from "../model/delivery.ts";
-import type { DeliveryCount } from "../model/ports.ts";
+import { StoreAway } from "../model/fault.ts";
 import type { DestinationHealth } from "../model/status.ts";
-import { formatDuration, formatSize, formatTime } from "../model/units.ts";
+import { type At, formatDuration, formatSize, formatTime, type Ms, SECOND } from "../model/units.ts";
 import type { Answer } from "../wire/fields.ts";
 import { status, type troubledWebhook } from "../wire/status.ts";
+import { accessOf } from "./access.ts";
 import { type Answered, route, type Serve, timeOf, wallTime, wallTimeOf } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
 export function serveStatus(serve: Serve, world: AdminWorld): void {
-  serve(statusRoute, () => getStatus(world));
+  serve(statusRoute, ({ request }) => getStatus(request, world));
 }
 
 const statusRoute = route({
@@ -26,16 +27,19 @@ type DestinationStatus = Status["destinations"][number];
 type WebhookStatus = DestinationStatus["webhooks"][number];
 
 /** `GET /api/status`. */
-async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute>> {
+async function getStatus(request: Request, world: AdminWorld): Promise<Answered<typeof statusRoute>> {
   const { version, pid, outbox, health, sources, arrivals, timeline } = world;
   const startedAt = timeline.toWall(world.startedAt);
   const { file, readAt, refused, needsRestart } = world.lastReload();
   const clock = timeline.health();
   const { gone, full, writable, size } = await health.state();
+  const stored = await readStored(world);
   const parts: Omit<Status, "problems"> = {
     version,
     pid,
     startedAt: formatTime(startedAt),
+    // Nobody gets here without access.
+    access: accessOf(request, world.admin()) ?? "read",
     config: {
       file,
       // The first config may be read before the daemon's clock is right; the time of the start is close enough.
@@ -48,47 +52,98 @@ async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute
       ...size,
       full,
       writable,
+      away: stored instanceof StoreAway ? describeAway(stored, world) : null,
       gone: gone && { ...gone, since: wallTime(gone.since, timeline) },
     },
     clock: clock.plausible
       ? { plausible: true, code: null, reason: null, since: null }
       : { ...clock, since: wallTime(clock.since, timeline) },
-    daemons: await readDaemons(world),
+    daemons: stored instanceof StoreAway ? null : stored.daemons,
     sources: sources().map(({ name, enabled }) => {
       const { perSecond, lastAt } = arrivals.of(name);
       return { name, enabled, perSecond, lastAt: timeOf(lastAt) };
     }),
-    destinations: await readDestinations(world),
+    destinations: describeDestinations(stored instanceof StoreAway ? null : stored.backlogs, world),
   };
   return { ...parts, problems: problemsOf(parts) };
 }
 
-async function readDaemons({ sharing }: AdminWorld): Promise<Status["daemons"]> {
+/** What only the store knows. `backlogs`: by destination. */
+type Stored = {
+  readonly daemons: Exclude<Status["daemons"], null>;
+  readonly backlogs: ReadonlyMap<string, DestinationBacklog>;
+};
+type DestinationBacklog = {
+  readonly counts: Readonly<Record<DeliveryState, number>>;
+  /** When the delivery that waits longest was accepted. */
+  readonly oldestAt: At | null;
+};
+
+/** A database that is away may take as long as its time limits to say so. */
+const LONGEST_READ: Ms = 5 * SECOND;
+
+async function readStored(world: AdminWorld): Promise<Stored | StoreAway> {
+  const { sharing, clock } = world;
+  const reading = Promise.all([readDaemons(world), readBacklogs(world)]);
+  const read = new AbortController();
+  const waiting = sharing === null ? [] : [clock.sleep(LONGEST_READ, read.signal).then(noAnswer)];
+  try {
+    const [daemons, backlogs] = await Promise.race([reading, ...waiting]);
+    return { daemons, backlogs };
+  } catch (error) {
+    if (error instanceof StoreAway) return error;
+    throw error;
+  } finally {
+    read.abort();
+  }
+}
+
+function noAnswer(): never {
+  throw new StoreAway(`no answer within ${formatDuration(LONGEST_READ)}`);
+}
+
+/** It was there when this daemon last told the others that it is alive. */
+function describeAway({ message }: StoreAway, { sharing, clock, timeline }: AdminWorld): Status["outbox"]["away"] {
+  return { since: wallTime(sharing?.beatAt() ?? clock.now(), timeline), reason: message };
+}
+
+async function readDaemons({ sharing }: AdminWorld): Promise<Stored["daemons"]> {
   const daemons = (await sharing?.daemons()) ?? [];
   return daemons.map((daemon) => ({ ...daemon, startedAt: formatTime(daemon.startedAt) }));
 }
 
-/** The destinations of the config, and removed ones with waiting deliveries. */
-async function readDestinations(world: AdminWorld): Promise<readonly DestinationStatus[]> {
-  const configured = world.destinations().map(({ name }) => name);
-  const counts = await world.backlog.counts();
-  const stored = counts.filter(({ count }) => count > 0);
-  const names = new Set([...configured, ...stored.map(({ destination }) => destination)]);
-  const all = await Promise.all([...names].map((name) => readDestination(name, stored, world)));
-  return all.filter(({ state, counts }) => state !== "removed" || counts.waiting > 0);
+async function readBacklogs({ backlog }: AdminWorld): Promise<Stored["backlogs"]> {
+  const stored = (await backlog.counts()).filter(({ count }) => count > 0);
+  const all = [...Map.groupBy(stored, ({ destination }) => destination)].map(async ([name, counted]) => {
+    const counts = { ...NO_COUNTS };
+    for (const { state, count } of counted) counts[state] = count;
+    return [name, { counts, oldestAt: counts.waiting > 0 ? await backlog.oldestWaitingAt(name) : null }] as const;
+  });
+  return new Map(await Promise.all(all));
 }
 
-async function readDestination(
+const NO_COUNTS: Record<DeliveryState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
+const NOTHING: DestinationBacklog = { counts: NO_COUNTS, oldestAt: null };
+const NOT_KNOWN = { counts: null, oldestAt: null } as const;
+
+/** The destinations of the config, and removed ones with waiting deliveries. `backlogs`: null if they are not known. */
+function describeDestinations(backlogs: Stored["backlogs"] | null, world: AdminWorld): readonly DestinationStatus[] {
+  const configured = world.destinations().map(({ name }) => name);
+  const names = new Set([...configured, ...(backlogs?.keys() ?? [])]);
+  const all = [...names].map((name) => {
+    return describeDestination(name, backlogs === null ? NOT_KNOWN : (backlogs.get(name) ?? NOTHING), world);
+  });
+  return all.filter(({ state, counts }) => state !== "removed" || (counts !== null && counts.waiting > 0));
+}
+
+function describeDestination(
   name: string,
-  stored: readonly DeliveryCount[],
+  { counts, oldestAt }: DestinationBacklog | typeof NOT_KNOWN,
   world: AdminWorld,
-): Promise<DestinationStatus> {
-  const { clock, destinations, backlog, activity, pauses, timeline } = world;
+): DestinationStatus {
+  const { clock, destinations, activity, pauses, timeline } = world;
   const configured = destinations().find((destination) => destination.name === name);
   const pausedAt = pauses.since(name);
-  const counts: Record<DeliveryState, number> = { waiting: 0, delivered: 0, failed: 0, expired: 0 };
-  for (const { destination, state, count } of stored) if (destination === name) counts[state] = count;
-  const oldestAt = counts.waiting > 0 ? await backlog.oldestWaitingAt(name) : null;
   const { state, webhooks, failingSince, lastError } = configured ? world.webhooks.of(configured) : UNKNOWN;
   return {
     name,
@@ -139,16 +194,20 @@ function problemsOf(status: Omit<Status, "problems">): readonly Problem[] {
     ...ofOutbox(status.outbox),
     ...ofClock(status.clock),
     ...ofConfig(status.config),
-    ...status.daemons.filter(({ alive }) => !alive).map(silent),
+    ...(status.daemons ?? []).filter(({ alive }) => !alive).map(silent),
     ...status.destinations.flatMap(ofDestination),
   ];
   return found.sort((a, b) => Number(a.level === "warning") - Number(b.level === "warning"));
 }
 
-function ofOutbox({ path, writable, full, used, max, free, gone }: Status["outbox"]): readonly Problem[] {
+function ofOutbox({ path, writable, full, used, max, free, away, gone }: Status["outbox"]): readonly Problem[] {
   if (gone !== null) {
     const what = `calls are refused: ${gone.path} was ${gone.what} under the daemon`;
     return [{ level: "error", code: "outbox_gone", what, since: gone.since, remedy: RESCUE }];
+  }
+  if (away !== null) {
+    const what = `calls are refused, and what waits is not known: ${path} is away (${away.reason})`;
+    return [{ level: "error", code: "database_away", what, since: away.since, remedy: AWAIT }];
   }
   const size = `${formatSize(used)} of ${formatSize(max)}`;
   const left = free === null ? "" : `, ${formatSize(free)} of the disk free`;
@@ -168,6 +227,7 @@ function ofOutbox({ path, writable, full, used, max, free, gone }: Status["outbo
 
 const RESCUE =
   "do not stop the daemon: fairlead backup FILE copies what it still has; then stop it, fairlead restore --force FILE, and start it";
+const AWAIT = "see to the server and the way there (fairlead doctor); the daemon goes on by itself once it answers";
 const ROOM = "deliver or discard waiting deliveries (fairlead status says for whom), or raise outbox.maxSize";
 
 function ofClock(clock: Status["clock"]): readonly Problem[] {
@@ -177,7 +237,7 @@ function ofClock(clock: Status["clock"]): readonly Problem[] {
   return [{ level: "warning", code: `clock_${code}`, what: reason ?? "", since, remedy }];
 }
 
-function silent({ host, pid, silentFor }: Status["daemons"][number]): Problem {
+function silent({ host, pid, silentFor }: Stored["daemons"][number]): Problem {
   const what = `the daemon on ${host} (process ${pid}) is silent for ${formatDuration(silentFor)}: others deliver what it had`;
   return { level: "warning", code: "daemon_silent", what, since: null, remedy: "its log says why; start it again" };
 }
@@ -196,8 +256,12 @@ function ofConfig({ refused, needsRestart }: Status["config"]): readonly Problem
 }
 
 function ofDestination(one: DestinationStatus): readonly Problem[] {
+  return problemsWith(one).map((problem) => Object.assign(problem, { destination: one.name }));
+}
+
+function problemsWith(one: DestinationStatus): readonly Problem[] {
   const { name, state, counts, pausedSince } = one;
-  if (state === "removed" || state === "disabled") return counts.waiting === 0 ? [] : [unserved(one)];
+  if (state === "removed" || state === "disabled") return (counts?.waiting ?? 0) === 0 ? [] : [unserved(one)];
   if (state === "paused") {
     const what = `${name} is paused${waitingFor(one)}`;
     return [
@@ -239,7 +303,7 @@ function unserved(one: DestinationStatus): Problem {
 }
 
 function waitingFor({ counts, oldestWaiting }: DestinationStatus): string {
-  if (counts.waiting === 0) return "";
+  if (counts === null || counts.waiting === 0) return "";
   const age = oldestWaiting === null ? "" : `, the oldest for ${formatDuration(oldestWaiting)}`;
   return `, ${counts.waiting} ${counts.waiting === 1 ? "delivery waits" : "deliveries wait"}${age}`;
 }

@@ -6,11 +6,14 @@ import type { Reload } from "../model/daemon.ts";
 import type { StoredDeletions } from "../model/deletion.ts";
 import type { Pauses } from "../model/destination-clock.ts";
 import type { StoreHealth } from "../model/disk.ts";
+import type { Fault } from "../model/fault.ts";
+import type { Live } from "../model/live.ts";
 import type { Lookup } from "../model/lookup.ts";
-import type { Backlog, Clock, RequestDeletion, Rescue } from "../model/ports.ts";
+import type { Backlog, Clock, RequestDeletion, Rescue, SendTest } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
+import type { Series } from "../model/series.ts";
 import type { Sharing } from "../model/sharing.ts";
 import type { Activity, Arrivals, ConfigStatus, Health } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
@@ -19,7 +22,7 @@ import type { WaitingDeliveries, WhileIdle } from "../model/waiting-deliveries.t
 
 /** What the operator's API needs from the daemon. */
 export type AdminWorld = {
-  readonly clock: Pick<Clock, "now" | "wall">;
+  readonly clock: Pick<Clock, "now" | "wall" | "sleep">;
   readonly timeline: Timeline;
   readonly sharing: Sharing | null;
   readonly version: string;
@@ -36,16 +39,22 @@ export type AdminWorld = {
   readonly destinations: () => readonly Destination[];
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** As YAML, without secrets. */
+  readonly configText: () => Promise<string>;
 
   readonly bodies: Bodies;
   readonly streams: Streams;
   readonly arrivals: Arrivals;
   readonly rejections: Rejections;
+  readonly series: Series;
+  readonly live: Live;
 
   readonly pauses: Pauses;
   readonly whileIdle: WhileIdle;
-  /** Probes a destination at once. With `all`, sends all its waiting deliveries, due or not. */
-  readonly tryNow: (destination: string, all?: boolean) => void;
+  /** Probes a destination at once. */
+  readonly tryNow: (destination: string) => void;
+  /** Sends all its waiting deliveries, due or not, whatever its receivers have asked for; so do other daemons. */
+  readonly retry: (destination: string) => Promise<Fault | null>;
   readonly activity: Activity;
   readonly webhooks: Health;
 
@@ -58,5 +67,6 @@ export type AdminWorld = {
   readonly audiences: Audiences;
   readonly deletions: StoredDeletions;
   readonly requestDeletion: RequestDeletion;
+  readonly sendTest: SendTest;
   readonly wakeDeletion: () => void;
 };

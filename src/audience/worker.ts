@@ -1,6 +1,6 @@
 import type { Computation, Member, Members, OpenSync, PendingMember } from "../model/audience.ts";
 import { type Event, ownEvent } from "../model/event.ts";
-import { type Fault, fault, isFault } from "../model/fault.ts";
+import { type Fault, fault, isFault, StoreAway, unreadableNow } from "../model/fault.ts";
 import type { Accept, Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { createRounds, type Rest, type Rounds } from "../model/rounds.ts";
@@ -156,6 +156,7 @@ async function workOnOne(open: OpenSync, world: WorkerWorld): Promise<Worked | F
     return { finished: true, open: finished };
   } catch (error) {
     // The sync stays and is tried again.
+    if (error instanceof StoreAway) return unreadableNow(error);
     report.unexpected("send a sync", error);
     return fault("internal", "something unexpected went wrong; see the log");
   }

@@ -27,7 +27,8 @@ It begins with what is wrong, since when, and what to do: what the daemon knows
 of itself and its webhooks, and what \`fairlead doctor\` finds here without asking
 anybody. Rates are of the last minute. A destination is degraded if one of its
 webhooks works and another does not, and failing if none does; what it could not
-deliver is tried again for four hours.`;
+deliver is tried again for four hours. While the database of a shared outbox is
+away, only what the daemon itself knows is shown, and the exit code is 1.`;
 
 /** What `fairlead doctor` finds on this machine without asking others, if the daemon uses the config here. */
 function problemsAround(options: PrintOptions, said: DaemonStatus, clock: Clock): DaemonStatus["problems"] {
@@ -46,7 +47,7 @@ async function showStatus(options: PrintOptions): Promise<ExitCode> {
     problems: [...answer.value.problems, ...problemsAround(options, answer.value, clock)],
   };
   print(options.json ? printable(JSON.stringify(said)) : toWords(said, clock.wall()));
-  return EXIT.done;
+  return said.outbox.away === null ? EXIT.done : EXIT.failed;
 }
 
 /** For people: first the problems, since when and what to do; then all parts, a line each. `now`: by the wall clock. */
@@ -85,7 +86,8 @@ function clockLine(clock: DaemonStatus["clock"], now: At): readonly string[] {
   return [`clock    IMPLAUSIBLE${lasts}: ${printable(clock.reason ?? "")}; events get wrong times`];
 }
 
-function trouble({ full, free, writable }: DaemonStatus["outbox"]): string {
+function trouble({ full, free, writable, away }: DaemonStatus["outbox"]): string {
+  if (away !== null) return ": AWAY, calls are refused; what waits is not known";
   if (full !== null) return `: FULL (outbox.${printable(full)}${left(free)}), calls are refused`;
   return writable ? "" : ": CANNOT BE WRITTEN, calls are refused; the log says why";
 }
@@ -103,9 +105,9 @@ function left(free: number | null): string {
   return free === null ? "" : `, ${formatSize(free)} of the disk free`;
 }
 
-/** The daemons that share the outbox; nothing if only this one can have it. */
+/** The daemons that share the outbox; nothing if only this one can have it, or if they are not known. */
 function daemons({ daemons }: DaemonStatus, now: At): string {
-  if (daemons.length === 0) return "";
+  if (daemons === null || daemons.length === 0) return "";
   const rows = daemons.map(({ host, pid, version, startedAt, silentFor, alive, streams, self, leads }) => [
     printable(host),
     String(pid),
@@ -135,10 +137,10 @@ function destinations({ destinations }: DaemonStatus, now: At): string {
     printable(one.name),
     stateOf(one, now),
     rate(one.perSecond),
-    String(one.counts.waiting),
-    one.oldestWaiting === null ? "-" : formatDuration(one.oldestWaiting),
-    String(one.counts.failed),
-    String(one.counts.expired),
+    String(one.counts?.waiting ?? "?"),
+    one.counts === null ? "?" : one.oldestWaiting === null ? "-" : formatDuration(one.oldestWaiting),
+    String(one.counts?.failed ?? "?"),
+    String(one.counts?.expired ?? "?"),
   ]);
   const head = ["destination", "state", "sent/s", "waiting", "oldest", "failed", "expired"];
   return table([head, ...rows]);

@@ -97,6 +97,18 @@ const admin = v.strictObject({
     example: "${ADMIN_TOKEN}",
     leftOut: "none",
   }),
+  readToken: key(v.optional(ruled(TOKEN)), {
+    description: "A second token, for those who may look and change nothing.",
+    more: `With it, any request that is not a GET is refused, and so is a copy of the outbox. It sees all events, with
+      their personal data.`,
+    example: "${ADMIN_READ_TOKEN}",
+    leftOut: "none",
+  }),
+  dashboard: key(v.optional(flag(), true), {
+    description: "Whether a browser that opens its address gets the dashboard.",
+    more: "The page holds nothing secret, and asks for the token. No other web page may use the API.",
+    example: false,
+  }),
 });
 
 const LONGEST_KEEP = 36_500 * DAY;
@@ -134,8 +146,8 @@ export const outbox = v.strictObject({
   }),
   url: key(v.optional(ruled(POSTGRES_URL)), {
     description: "A PostgreSQL database in place of outbox.path, which several daemons may share.",
-    more: `postgres://USER:PASSWORD@HOST:PORT/DATABASE; what is left out comes from PGHOST, PGUSER, PGPASSWORD, PGPASSFILE
-      and the other variables of PostgreSQL's own programs. In the password, write %25 for %. For a Unix socket, add
+    more: `postgres://USER:PASSWORD@HOST:PORT/DATABASE; what is left out comes from PGHOST, PGUSER (or USER), PGPASSWORD,
+      PGPASSFILE and the other variables of PostgreSQL's own programs. In the password, write %25 for %. For a Unix socket, add
       ?host=/run/postgresql. sslmode is disable, require, verify-ca or verify-full.`,
     example: "postgres://fairlead:${file:/etc/fairlead/db-password}@db.example.com/fairlead?sslmode=verify-full",
     leftOut: "outbox.path counts",

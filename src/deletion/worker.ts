@@ -1,5 +1,5 @@
 import type { Deletion, DeletionStage, StoredDeletions, Unnoticed, WalkCursor } from "../model/deletion.ts";
-import { type Fault, isFault } from "../model/fault.ts";
+import { type Fault, isFault, StoreAway } from "../model/fault.ts";
 import type { Accept, Clock, Extra } from "../model/ports.ts";
 import type { ForgetRejections } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
@@ -11,7 +11,7 @@ import { type Held, holdersOf, holdWaiting, type ReachWorld, type WithdrawWorld 
 type DeletionWorkerWorld = Omit<AnnounceWorld & EraseWorld, "signal" | "deletions" | "clock"> & {
   readonly deletions: StoredDeletions;
   readonly clock: Clock;
-  readonly report: Pick<Report, "deletionEnded" | "unexpected">;
+  readonly report: Pick<Report, "deletionEnded" | "storeFailed" | "unexpected">;
 };
 
 export type Worker = Rounds & {
@@ -34,6 +34,10 @@ export function createDeletionWorker(world: DeletionWorkerWorld): Worker {
   const traces = createTraces();
   const rounds = createRounds(clock, async (signal) => {
     const wait = await workOnAll({ ...world, signal }).catch((error: unknown) => {
+      if (error instanceof StoreAway) {
+        report.storeFailed("delete users", error);
+        return TRY_AGAIN;
+      }
       report.unexpected("delete users", error);
       return LOOK_EVERY;
     });

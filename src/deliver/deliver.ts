@@ -1,11 +1,14 @@
 import type { Config, Destination } from "../model/config.ts";
 import type { Delivery, DeliveryKey, DeliveryRef } from "../model/delivery.ts";
 import type { PauseReport, Pauses, StoredClock, StoredClocks } from "../model/destination-clock.ts";
+import type { Fault } from "../model/fault.ts";
 import type { Backlog, Clock, DeliveryCount, Post, Random, ReadQueue, Settle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import type { Hold, Sharing } from "../model/sharing.ts";
 import type { WhileIdle } from "../model/waiting-deliveries.ts";
 import { createLimits } from "./attempt.ts";
 import { createClocks } from "./clocks.ts";
+import { createHolds, type Holds } from "./holds.ts";
 import type { Lanes } from "./lanes.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
 
@@ -30,6 +33,8 @@ export type Deliver = {
   withdraw(deliveries: readonly DeliveryKey[]): void;
   /** Another daemon has saved these clocks: what it has paused or resumed is so here too. */
   hearClocks(heard: readonly StoredClock[]): void;
+  /** These webhooks have asked another daemon for silence: they have it from this one too. */
+  hearHolds(heard: readonly Hold[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
   /** So many daemons, with this one, send to the same webhooks: each may make its part of the requests that run at once. */
@@ -38,6 +43,8 @@ export type Deliver = {
   sending(): readonly string[];
   /** Probes a destination at once. With `all`, sends it everything, due or not, whatever its receivers have asked for. */
   tryNow(destination: string, all?: boolean): void;
+  /** The same with `all`, on all daemons that share the store. A fault: nothing was done. */
+  retry(destination: string): Promise<Fault | null>;
   /** Runs work that ends or moves waiting deliveries of a destination; none of them is sent meanwhile. */
   readonly whileIdle: WhileIdle;
   readonly pauses: Pauses;
@@ -54,10 +61,12 @@ type DeliverWorld = {
   /** Where the destinations' clocks are saved, and as they were there at the start. */
   readonly clockStore: Pick<StoredClocks, "save">;
   readonly storedClocks: readonly StoredClock[];
+  /** Tells other daemons that share the store; null if none can. */
+  readonly announce: Sharing["announce"] | null;
   /** The `delivery` section of the config in force. */
   readonly delivery: () => Config["delivery"];
   readonly lanes: Lanes;
-  readonly activity: LoopWorld["activity"];
+  readonly observer: LoopWorld["observer"];
   readonly post: Post;
   readonly clock: Clock;
   readonly random: Random;
@@ -66,13 +75,14 @@ type DeliverWorld = {
 
 /** Runs one loop for each destination, and keeps the destinations' clocks. */
 export function createDeliver(world: DeliverWorld): Deliver {
-  const { lanes, clock, report } = world;
+  const { clock, report } = world;
   const controller = new AbortController();
   const stopping = controller.signal;
   const limits = createLimits(clock);
   const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
   const sharing = createSharing(world.delivery);
-  const loops = createLoops({ ...world, delivery: sharing.delivery, limits, clocks, stopping });
+  const holds = createHolds({ ...world, stopping });
+  const loops = createLoops({ ...world, delivery: sharing.delivery, limits, clocks, holds, stopping });
   let configured: readonly Destination[] = [];
 
   return {
@@ -92,10 +102,8 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
     checkLiveness: loops.checkLiveness,
     shareSlots: sharing.among,
-    tryNow(name, all = false) {
-      for (const one of configured) if (one.name === name) lanes.tryNow(one, all);
-      loops.all.get(name)?.tryNow(all);
-    },
+    ...createTries({ ...world, loops, holds, configured: () => configured }),
+    hearHolds: (heard) => holds.hear(heard, configured),
     // A destination without a loop gets one now: a reload may bring it back while the work runs.
     whileIdle: (name, work) => loops.of(name).whileIdle(work),
     pauses,
@@ -131,6 +139,29 @@ function createSharing(delivery: () => Config["delivery"]) {
       return daemons === 1 ? all : { ...all, concurrency: Math.ceil(all.concurrency / daemons) };
     },
   };
+}
+
+type TriesWorld = Pick<DeliverWorld, "announce" | "lanes"> & {
+  readonly loops: Pick<Loops, "all">;
+  readonly holds: Pick<Holds, "drop">;
+  readonly configured: () => readonly Destination[];
+};
+
+function createTries({ announce, lanes, loops, holds, configured }: TriesWorld): Pick<Deliver, "tryNow" | "retry"> {
+  return {
+    tryNow,
+    async retry(name) {
+      const refused = (await announce?.({ kind: "retry", destination: name })) ?? null;
+      if (refused === null) tryNow(name, true);
+      return refused;
+    },
+  };
+
+  function tryNow(name: string, all = false): void {
+    if (all) holds.drop(name);
+    for (const one of configured()) if (one.name === name) lanes.tryNow(one, all);
+    loops.all.get(name)?.tryNow(all);
+  }
 }
 
 /** What the store tells the loops, and asks them. */

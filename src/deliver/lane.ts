@@ -9,7 +9,8 @@
  * closed:  ten attempts in a row got no answer. Single probes go out, with backoff. Any answer ends this: a success
  *          opens the lane, a refusal leaves it slowed.
  *
- * In every state, Retry-After holds the lane: it gives no slot until then. The command `fairlead retry` ends these waits.
+ * In every state, Retry-After holds the lane: it gives no slot until then. Of daemons that share a store, all are held. The
+ * command `fairlead retry` ends these waits.
  */
 
 import type { RetryPolicy } from "../model/delivery.ts";
@@ -50,6 +51,8 @@ export type Lane = {
   isSuspect(): boolean;
   /** The last outage of the receiver that is over, or null. */
   outage(): Outage | null;
+  /** Gives no slot until then, as the receiver has asked another daemon for silence. */
+  hold(until: At): void;
   /** Ends the wait for the next probe; with `all`, also the silence that the receiver has asked for. */
   tryNow(all: boolean): void;
   status(): LaneStatus;
@@ -130,6 +133,9 @@ export function createLane(name: LaneName, report: Report): Lane {
     tryNow(all) {
       lane.nextAt = 0;
       if (all) lane.heldUntil = 0;
+    },
+    hold(until) {
+      lane.heldUntil = Math.max(lane.heldUntil, until);
     },
     status: () => describe(lane),
   };

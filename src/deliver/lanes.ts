@@ -38,6 +38,8 @@ export type Lanes = {
   outage(destination: Destination): Outage | null;
   /** Ends the wait for the next probe of its closed lanes; with `all`, also the silence that receivers have asked for. */
   tryNow(destination: Destination, all: boolean): void;
+  /** The receiver at this URL of the destination has asked another daemon for silence until then. */
+  hold(destination: Destination, url: string, until: At): void;
   /** How its webhooks are, in the order of the config. */
   status(destination: Destination): readonly LaneStatus[];
 };
@@ -96,6 +98,10 @@ export function createLanes(report: Report): Lanes {
     },
     tryNow(destination, all) {
       for (const lane of allOf(destination)) lane.tryNow(all);
+    },
+    hold(destination, url, until) {
+      for (const webhook of destination.webhooks)
+        if (webhook.url === url) laneOf(destination.name, webhook).hold(until);
     },
     status: (destination) => allOf(destination).map((lane) => lane.status()),
   };

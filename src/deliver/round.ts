@@ -2,14 +2,16 @@ import { createHash } from "node:crypto";
 import type { Destination, Webhook } from "../model/config.ts";
 import { withoutQuery } from "../model/config.ts";
 import type { Attempt, Delivery, FinalAnswer, Outcome, RetryPolicy, Settlement } from "../model/delivery.ts";
+import type { Observer } from "../model/observer.ts";
 import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { At, Ms } from "../model/units.ts";
 import { describeAnswer, judge, signOf } from "../settle/judge.ts";
-import { isOffline, isSuccess, settle } from "../settle/settle.ts";
+import { isOffline, settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import { type AttemptResult, attempt, type Limits } from "./attempt.ts";
 import type { LoopClock } from "./clocks.ts";
+import type { Holds } from "./holds.ts";
 
 import type { Lanes } from "./lanes.ts";
 
@@ -19,7 +21,8 @@ export type RoundWorld = {
   readonly post: Post;
   readonly lanes: Lanes;
   readonly limits: Limits;
-  readonly activity: { delivered(destination: string, at: At): void };
+  readonly holds: Pick<Holds, "note">;
+  readonly observer: Pick<Observer, "attempted">;
   readonly report: Report;
 };
 
@@ -68,7 +71,7 @@ async function attemptAndDecide(webhook: Webhook, run: Run): Promise<Settlement 
     freeSlot(webhook, result?.outcome ?? null, run);
   }
   const { outcome } = result;
-  if (isSuccess(outcome)) world.activity.delivered(destination.name, endOf(outcome));
+  world.observer.attempted(delivery, outcome);
   world.report.attempted(delivery, outcome);
   const judgement = judge(outcome);
   if (judgement === "unknown") return null;
@@ -97,21 +100,23 @@ function triggerOf(webhook: Webhook, { delivery, round, world }: Run): Attempt["
 
 /** Frees the slot, whatever the outcome, and tells the lane what the outcome says about the webhook. */
 function freeSlot(webhook: Webhook, outcome: Outcome | null, { delivery, round, world }: Run): void {
-  const { clock, random, lanes } = world;
+  const { clock, random, lanes, holds } = world;
   const { destination, destinationClock, policy, onSlotFreed } = round;
   const now = outcome ? endOf(outcome) : clock.now();
   const sign = outcome ? signOf(outcome) : "unknown";
   if (sign !== "offline" && sign !== "unknown") destinationClock.noteOnline(now);
+  const hold = outcome && holdOf(outcome, policy);
   lanes.done(destination.name, webhook, {
     sign,
     tried: delivery.attemptedAt !== null,
     startedAt: outcome?.startedAt ?? now,
     reason: outcome && sign !== "taken" ? describeAnswer(outcome) : "",
-    hold: outcome && holdOf(outcome, policy),
+    hold,
     now,
     random: random.fraction(),
     policy,
   });
+  if (hold !== null) holds.note({ destination: destination.name, url: webhook.url, until: now + hold });
   onSlotFreed();
 }
 

@@ -32,6 +32,7 @@ export const FAULT_STATUS = {
   unknown_trait: 404,
   destination_in_use: 409,
   destination_busy: 409,
+  destination_disabled: 409,
   name_taken: 409,
   sync_running: 409,
   list_shrinks: 409,
@@ -43,12 +44,14 @@ export const FAULT_STATUS = {
   user_suppressed: 403,
   forbidden_origin: 403,
   forbidden_host: 403,
+  read_only: 403,
   not_found: 404,
   method_not_allowed: 405,
   config_invalid: 422,
   body_too_slow: 408,
   unsupported_media_type: 415,
   too_many_bodies: 429,
+  too_many_watchers: 429,
   overloaded: 429,
   internal: 500,
   store_full: 503,
@@ -73,6 +76,11 @@ export function fault(code: FaultCode, message: string, retryAfter?: Ms): Fault 
 
 /** The store cannot be reached now, or is too busy. Reads reject with it, and with any other error only for a bug or damage. */
 export class StoreAway extends Error {}
+
+/** The answer to whoever needs what could not be read. */
+export function unreadableNow({ message }: StoreAway): Fault {
+  return fault("store_failed", `the outbox cannot be read now: ${message}`);
+}
 
 /** Distinguishes a fault from the other results of a function. */
 export function isFault(value: unknown): value is Fault {

@@ -22,7 +22,7 @@ import type { Fault } from "./fault.ts";
 import type { Lookup } from "./lookup.ts";
 import type { Replay } from "./replay.ts";
 import type { Report } from "./report.ts";
-import type { Sharing } from "./sharing.ts";
+import type { Announcement, Sharing } from "./sharing.ts";
 import type { Boot, Timeline } from "./timeline.ts";
 import type { At, Ms } from "./units.ts";
 import type { WaitingDeliveries, Withdraw, Withdrawal } from "./waiting-deliveries.ts";
@@ -113,6 +113,8 @@ export type Entry = {
 export type Extra = Pick<Entry, "withdraws" | "notice" | "change"> & {
   /** Destinations that get it although they take no new events now. */
   readonly alsoTo?: readonly string[];
+  /** The only destination that gets it, whatever the rules say: it is a test of that one. */
+  readonly testOf?: string;
 };
 
 /**
@@ -207,7 +209,9 @@ export type StoreChange =
   /** So many daemons share the store now, with this one. */
   | { readonly kind: "daemons"; readonly alive: number }
   /** There may be work on deletions and audiences for this daemon, of those that share the store. */
-  | { readonly kind: "work" };
+  | { readonly kind: "work" }
+  /** Another daemon has announced this. */
+  | Announcement;
 
 export type StoreOptions = {
   /** Where the outbox is: a file, or the shown form of the database's URL. */
@@ -283,6 +287,12 @@ export type Accept = (
   events: readonly Event[],
   extras?: readonly Extra[],
 ) => Promise<readonly Receipt[] | Fault>;
+
+/** Accepts a test call for one destination of the config, which is enabled (accept/test-call.ts). */
+export type SendTest = (destination: string) => Promise<Fault | DeliveryName>;
+
+/** A delivery that was accepted: the messageId of its event, and its own id, as `42-crm`. */
+export type DeliveryName = { readonly messageId: string; readonly delivery: string };
 
 /** Deletes users everywhere (SPEC.md 6). Resolves when the request is durable. */
 export type RequestDeletion = (request: DeletionRequest) => Promise<DeletionReceipt | Fault>;

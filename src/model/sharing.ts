@@ -1,3 +1,4 @@
+import type { Fault } from "./fault.ts";
 import type { DaemonAbout } from "./ports.ts";
 import type { At, Ms } from "./units.ts";
 
@@ -13,7 +14,19 @@ export type Sharing = {
   beatAt(): At;
   /** How many daemons were alive then. */
   alive(): number;
+  /** Tells the other daemons, which hear it as a change within two seconds. Resolves once it is certain that they will. */
+  announce(what: Announcement): Promise<Fault | null>;
 };
+
+/** What one daemon knows and all of them go by. */
+export type Announcement =
+  /** An operator wants this destination tried now, whatever its receivers have asked for. */
+  | { readonly kind: "retry"; readonly destination: string }
+  /** These webhooks have asked for silence. */
+  | { readonly kind: "holds"; readonly holds: readonly Hold[] };
+
+/** By Retry-After, a webhook wants no requests until then. */
+export type Hold = { readonly destination: string; readonly url: string; readonly until: At };
 
 export type SharedDaemon = DaemonAbout & {
   /** Whether it is the one that was asked. */

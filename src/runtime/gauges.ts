@@ -219,7 +219,7 @@ function declareState(registry: Registry, view: StoreView): void {
   });
 }
 
-type Gauged = Omit<Sharing, "daemons">;
+type Gauged = Omit<Sharing, "daemons" | "announce">;
 
 /** Without series if only this daemon can have the store. */
 function declareSharing(registry: Registry, { store, clock }: StoreView): void {

@@ -22,6 +22,10 @@ const outbox = v.strictObject({
     v.nullable(v.picklist(["maxSize", "freeDisk"])),
   ),
   writable: about("False after a commit that failed, until one succeeds.", v.boolean()),
+  away: about(
+    "Since when the database does not answer, and why. Calls are refused, and what only the database knows is null here. Null while it answers.",
+    v.nullable(v.strictObject({ since: time, reason: v.string() })),
+  ),
   gone: about(
     "What happened to the outbox's files while the daemon runs. Calls are refused, because the next start would not find them. Null if all files are in place. `truncated`: a file has lost its end.",
     v.nullable(
@@ -81,7 +85,10 @@ const destination = named(
       v.picklist(["untried", "working", "degraded", "failing", "offline", "paused", "disabled", "removed"]),
     ),
     webhooks: about("In the order of the config.", v.array(webhook)),
-    counts: v.strictObject({ waiting: count, delivered: count, failed: count, expired: count }),
+    counts: about(
+      "Deliveries by state; null while the database is away.",
+      v.nullable(v.strictObject({ waiting: count, delivered: count, failed: count, expired: count })),
+    ),
     pausedSince: v.nullable(time),
     failingSince: about("Since when no webhook has accepted anything; null if one does.", v.nullable(time)),
     lastError: about(
@@ -128,6 +135,7 @@ const statusProblem = named(
     what: v.string(),
     since: about("Null if it is not known.", v.nullable(time)),
     remedy: about("What to do about it.", v.string()),
+    destination: about("The destination it is about; left out if it is about none.", v.optional(v.string())),
   }),
 );
 
@@ -139,17 +147,21 @@ export const status = about(
       version: v.string(),
       pid: count,
       startedAt: time,
+      access: about(
+        "What the request may do. `read`: look, as `admin.readToken` says. `full`: everything; no token may be needed.",
+        v.picklist(["full", "read"]),
+      ),
       config,
       outbox,
       problems: about("What is wrong, and since when: the worst first.", v.array(statusProblem)),
       clock,
       daemons: about(
-        "The daemons that share the outbox, in the order of their start. Empty if only this one can have it.",
-        v.array(sharedDaemon),
+        "The daemons that share the outbox, in the order of their start. Empty if only this one can have it; null while the database is away.",
+        v.nullable(v.array(sharedDaemon)),
       ),
       sources: v.array(source),
       destinations: about(
-        "Those of the config, in its order, and then removed ones with waiting deliveries.",
+        "Those of the config, in its order, and then removed ones with waiting deliveries, unless the database is away.",
         v.array(destination),
       ),
     }),
@@ -187,6 +199,16 @@ export const retriedDestination = about(
   }),
 );
 
+export const testedDestination = about(
+  "The call was accepted, and is sent as any other.",
+  v.strictObject({
+    success,
+    messageId: about("Of the call: `GET /api/events/:messageId` says what becomes of it.", v.string()),
+    delivery: about("The id of its delivery.", v.string()),
+    paused: about("Whether it waits until the destination is resumed.", v.boolean()),
+  }),
+);
+
 const configProblem = named(
   "Problem",
   v.strictObject({
@@ -197,6 +219,14 @@ const configProblem = named(
     path: about("The key, as `destinations.crm.webhooks[0].url`; empty for the file itself.", v.string()),
     message: v.string(),
     text: about("The line of the file, as it stands there.", v.string()),
+  }),
+);
+
+export const shownConfig = about(
+  "As `fairlead check --explain` writes it.",
+  v.strictObject({
+    file: v.string(),
+    text: about("YAML with every key, the value in force, and where that comes from. Secrets are `***`.", v.string()),
   }),
 );
 

@@ -229,7 +229,7 @@ function startPauses(pauses: Partial<Pauses> = {}, timeline: Timeline = UNSHIFTE
   const admin = startAdmin({ stranded: { destinations, counts: PAUSABLE, pauses }, timeline });
   return {
     admin,
-    async post(name: string, what: "pause" | "resume") {
+    async post(name: string, what: "pause" | "resume" | "retry") {
       const { status, text } = await admin.post(`/api/destinations/${encodeURIComponent(name)}/${what}`, {});
       return { status, json: JSON.parse(text) };
     },
@@ -318,5 +318,30 @@ describe("POST /api/destinations/:name/resume", () => {
     const { post } = startPauses({ resume, since: (name) => (name === "lost" ? START : null) });
     assert.equal((await post("lost", "resume")).status, 200);
     assert.equal((await post("other", "resume")).status, 404);
+  });
+});
+
+describe("POST /api/destinations/:name/retry", () => {
+  it("has the destination tried, says how many wait, and tells the log", async () => {
+    const { admin, post } = startPauses();
+    assert.deepEqual(await post("crm", "retry"), { status: 200, json: { success: true, waiting: 3, served: true } });
+    assert.deepEqual(admin.told, [
+      ["retried", "crm"],
+      ["retriedNow", "crm", 3],
+    ]);
+  });
+
+  it("does nothing for one that is not served", async () => {
+    const { admin, post } = startPauses();
+    assert.equal((await post("off", "retry")).json.served, false);
+    assert.deepEqual(admin.told, []);
+  });
+
+  it("answers why the other daemons cannot be told", async () => {
+    const destinations = () => [makeDestination()];
+    const retry = async () => fault("store_failed", "the outbox cannot be written");
+    const admin = startAdmin({ stranded: { destinations, retry } });
+    const { status, text } = await admin.post("/api/destinations/crm/retry", {});
+    assert.deepEqual([status, JSON.parse(text).code, admin.told], [503, "store_failed", []]);
   });
 });

@@ -12,6 +12,7 @@ import type { Backlog, RequestDeletion } from "../../src/model/ports.ts";
 import type { Rejections } from "../../src/model/refusal.ts";
 import type { Replay } from "../../src/model/replay.ts";
 import type { Report } from "../../src/model/report.ts";
+import type { Series } from "../../src/model/series.ts";
 import type { ConfigStatus, DestinationHealth } from "../../src/model/status.ts";
 import type { Timeline } from "../../src/model/timeline.ts";
 import type { At } from "../../src/model/units.ts";
@@ -41,7 +42,7 @@ type Counts = Awaited<ReturnType<Backlog["counts"]>>;
 type AdminOptions = {
   /** What waits, and for whom. */
   readonly stranded?: Partial<Omit<AdminWorld, "backlog" | "report" | "pauses">> & {
-    readonly counts?: Counts;
+    readonly counts?: Counts | (() => Promise<Counts>);
     readonly pauses?: Partial<Pauses>;
   };
   readonly status?: Partial<Pick<AdminWorld, "webhooks" | "arrivals">> & {
@@ -103,6 +104,8 @@ const WELL: DestinationHealth = { state: "working", failingSince: null, lastErro
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
   const { stranded = {}, status = {} } = options;
+  const { counts: stored = [] } = stranded;
+  const counts = typeof stored === "function" ? stored : async () => stored;
   const clock = createFalseClock();
   const store = { writable: true, refusal: null, probe: async () => true };
   const wishes: Wish[] = [];
@@ -113,6 +116,8 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     clock,
     timeline: options.timeline ?? UNSHIFTED,
     sharing: null,
+    series: NO_SERIES,
+    live: { watch: () => fault("stopping", "the daemon is stopping") },
     bodies: createBodies(clock),
     health: {
       async state() {
@@ -129,18 +134,24 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       const said = { id: "del-1", status: "running", sources: ["website"], untold: [] } as const;
       return requestDeletion?.(wish) ?? { ...said, notifications: wish.userIds.length };
     },
+    sendTest: async (name) => ({ messageId: "fl-1", delivery: `1-${name}` }),
     deletions: { ...NOTHING_DELETED, ...options.deletions },
     wakeDeletion: () => void told.push(["woken"]),
     reload: async () => reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     rejections,
     destinations: () => makeConfig().destinations,
-    backlog: { counts: async () => stranded.counts ?? [], oldestWaitingAt: async () => status.oldestAt ?? null },
+    backlog: { counts, oldestWaitingAt: async () => status.oldestAt ?? null },
     sources: () => makeConfig().sources,
     outbox: () => ({ postgres: null, path: "/var/lib/fairlead/fairlead.db" }),
     activity: { of: () => 0 },
     webhooks: status.webhooks ?? { of: () => WELL },
     tryNow: (...what) => void told.push(["tried", ...what]),
+    async retry(destination) {
+      told.push(["retried", destination]);
+      return null;
+    },
     arrivals: status.arrivals ?? { of: () => ({ perSecond: 0, lastAt: null }) },
+    configText: async () => "sources: {}\n",
     lastReload: () => ({
       file: "config.yaml",
       readAt: clock.wall(),
@@ -167,6 +178,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       replayed: (...what: unknown[]) => void told.push(["replayed", ...what]),
       paused: (...what: unknown[]) => void told.push(["paused", ...what]),
       resumed: (...what: unknown[]) => void told.push(["resumed", ...what]),
+      retriedNow: (...what: unknown[]) => void told.push(["retriedNow", ...what]),
     } as unknown as Report,
   });
 
@@ -203,3 +215,5 @@ export const NEVER_PAUSED: Pauses = {
   pause: () => Promise.reject(new Error("nobody should be paused")),
   resume: async () => ({ since: null }),
 };
+
+const NO_SERIES: Series = { read: () => ({ since: 0, until: 0, step: 5_000, omitted: 0, series: {} }) };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { StoreAway } from "../../src/model/fault.ts";
 import type { Sharing } from "../../src/model/sharing.ts";
 import type { DestinationHealth, Health } from "../../src/model/status.ts";
 import { HOUR, MINUTE } from "../../src/model/units.ts";
@@ -47,6 +48,7 @@ describe("GET /api/status", () => {
       free: null,
       full: null,
       writable: true,
+      away: null,
       gone: null,
     });
   });
@@ -102,6 +104,48 @@ describe("GET /api/status", () => {
         remedy: "its log says why; start it again",
       },
     ]);
+  });
+
+  it("says what it knows while the database is away, since when that is, and why", async () => {
+    const away = async () => Promise.reject(new StoreAway("cannot connect to PostgreSQL at db:5432"));
+    const sharing = { daemons: away, beatAt: () => START - MINUTE } as unknown as Sharing;
+    const destinations = () => [makeDestination()];
+    const said = await statusOf({
+      stranded: { sharing, destinations, counts: away },
+      status: { webhooks: healthOf({ crm: SICK }) },
+    });
+    const since = "2026-11-20T11:59:00.000Z";
+    assert.deepEqual(said.outbox.away, { since, reason: "cannot connect to PostgreSQL at db:5432" });
+    assert.equal(said.daemons, null);
+    assert.partialDeepStrictEqual(said.destinations, [
+      { name: "crm", state: "failing", counts: null, oldestWaiting: null },
+    ]);
+    assert.deepEqual(said.problems.slice(0, 2), [
+      {
+        level: "error",
+        code: "database_away",
+        what: "calls are refused, and what waits is not known: /var/lib/fairlead/fairlead.db is away (cannot connect to PostgreSQL at db:5432)",
+        since,
+        remedy: "see to the server and the way there (fairlead doctor); the daemon goes on by itself once it answers",
+      },
+      {
+        level: "error",
+        code: "webhook_down",
+        what: "crm: https://a.example.com/hook does not answer (503)",
+        since,
+        remedy: "once it is well again: fairlead retry crm",
+        destination: "crm",
+      },
+    ]);
+  });
+
+  it("waits five seconds for a database that does not answer", async () => {
+    const sharing = { daemons: () => new Promise(() => {}), beatAt: () => START } as unknown as Sharing;
+    const admin = startAdmin({ stranded: { sharing } });
+    const asking = admin.get("/api/status");
+    await admin.clock.advance("5s");
+    const { outbox } = JSON.parse((await asking).text);
+    assert.equal(outbox.away.reason, "no answer within 5s");
   });
 
   it("says of each source what comes from it", async () => {

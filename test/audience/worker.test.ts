@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createSyncWorker } from "../../src/audience/worker.ts";
 import type { Computation, Members, OpenSync, SyncKind } from "../../src/model/audience.ts";
+import { StoreAway } from "../../src/model/fault.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { createFalseReport, type Told } from "../store/harness.ts";
 
@@ -27,6 +28,38 @@ describe("the worker of audiences and traits", () => {
       await running;
     });
   }
+
+  it("tells of a database that is away as such, and goes on soon after it is back", async () => {
+    const told: Told[] = [];
+    const clock = createFalseClock();
+    const begun = makeSync("list");
+    let isAway = true;
+    const running = [begun];
+    const stopping = new AbortController();
+    const worker = createSyncWorker({
+      members: {
+        ...QUIET,
+        open: async () => [...running],
+        pending: async () => (isAway ? Promise.reject(new StoreAway("connection refused")) : []),
+        finish: async () => ({ ...running.pop(), sync: { ...begun.sync, finishedAt: clock.now() } }),
+      } as unknown as Members,
+      accept: () => Promise.reject(new Error("nothing is sent here")),
+      refusalOf: () => null,
+      ...{ clock, report: createFalseReport(told) },
+    });
+    const working = worker.run(stopping.signal);
+    await clock.advance("20s");
+    const [waits, ...more] = told.filter(({ what }) => what === "syncWaits" || what === "unexpected");
+    assert.deepEqual(
+      [waits?.what, waits?.args[1], more],
+      ["syncWaits", "the outbox cannot be read now: connection refused", []],
+    );
+    isAway = false;
+    await clock.advance("5s");
+    assert.ok(told.some(({ what }) => what === "syncFinished"));
+    stopping.abort();
+    await working;
+  });
 
   for (const kind of ["list", "removal"] as const) {
     it(`looks for the end of a sync that another daemon sends: ${kind}`, async () => {

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { AdminWorld } from "../../src/admin/world.ts";
 import { toWords } from "../../src/cli/status.ts";
+import { StoreAway } from "../../src/model/fault.ts";
 import { HOUR, MB, MINUTE } from "../../src/model/units.ts";
 import type { DaemonStatus } from "../../src/wire/status.ts";
+import { serveAdmin } from "./admin.ts";
+import { SLOW } from "./run.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
 const ago = (ms: number): string => new Date(NOW - ms).toISOString();
@@ -24,6 +28,7 @@ const STATUS: DaemonStatus = {
   version: "1.2.3",
   pid: 4711,
   startedAt: ago(3 * HOUR + 12 * MINUTE),
+  access: "full",
   config: { file: "/etc/fairlead/config.yaml", readAt: ago(HOUR), refused: null, needsRestart: [] },
   outbox: {
     path: "/var/lib/fairlead/fairlead.db",
@@ -31,6 +36,7 @@ const STATUS: DaemonStatus = {
     max: 1024 * MB,
     free: 50 * 1024 * MB,
     full: null,
+    away: null,
     gone: null,
     writable: true,
   },
@@ -43,6 +49,39 @@ const STATUS: DaemonStatus = {
 function words(status: Partial<DaemonStatus>): string {
   return toWords({ ...STATUS, ...status }, NOW);
 }
+
+describe("fairlead status", () => {
+  it("exits with 1 while the database is away, and prints what the daemon knows", SLOW, async () => {
+    const away = async () => Promise.reject(new StoreAway("connection refused"));
+    await using daemon = await serveAdmin({
+      version: "1.2.3",
+      pid: 4711,
+      startedAt: NOW,
+      lastReload: () => ({ file: "config.yaml", readAt: NOW, refused: null, needsRestart: [] }),
+      health: { state: async () => ROOMY } as unknown as AdminWorld["health"],
+      outbox: () => ({ path: "postgres://db/fairlead", postgres: null }),
+      sharing: { daemons: away, beatAt: () => NOW } as unknown as AdminWorld["sharing"],
+      backlog: { counts: away, oldestWaitingAt: away },
+      sources: () => [],
+      destinations: () => [],
+    });
+    const { code, out, err } = await daemon.run(["status"]);
+    assert.deepEqual([code, err], [1, ""]);
+    assert.match(
+      out,
+      /calls are refused, and what waits is not known: postgres:\/\/db\/fairlead is away \(connection refused\)/,
+    );
+  });
+});
+
+const ROOMY = {
+  writable: false,
+  refusal: null,
+  gone: null,
+  full: null,
+  crowding: null,
+  size: { used: 0, max: 1, free: null },
+};
 
 describe("the status of a daemon, for a person", () => {
   it("is a line for each thing while all is well", () => {
@@ -166,6 +205,14 @@ describe("the status of a daemon, for a person", () => {
       words({ outbox: { ...outbox, full: "freeDisk", free: 12 * MB, writable: false } }),
       /12\.4MB of 1GB: FULL \(outbox\.freeDisk, 12MB of the disk free\), calls are refused$/m,
     );
+  });
+
+  it("says what is not known while the database is away, and shows the rest", () => {
+    const outbox = { ...STATUS.outbox, writable: false, away: { since: ago(MINUTE), reason: "connection refused" } };
+    const said = words({ outbox, daemons: null, destinations: [{ ...CRM, counts: null }] });
+    assert.match(said, /, 12\.4MB of 1GB: AWAY, calls are refused; what waits is not known$/m);
+    assert.match(said, /^website {2}0\.05 {5}4s ago$/m);
+    assert.match(said, /^crm {10}working {2}12 {6}\? {8}\? {7}\? {7}\?$/m);
   });
 
   it("says what there is not", () => {

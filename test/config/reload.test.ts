@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createReloader, type Read, watchConfig } from "../../src/config/reload.ts";
+import { createReloader, type Explain, type Read, watchConfig } from "../../src/config/reload.ts";
+import { atOnce, type Steps } from "../../src/config/steps.ts";
 import type { Config, Problem } from "../../src/model/config.ts";
 import type { Reloaded } from "../../src/model/daemon.ts";
+import { StoreAway } from "../../src/model/fault.ts";
 import type { Report } from "../../src/model/report.ts";
 import { createFalseClock, type FalseClock } from "../flow/clock.ts";
 import { makeConfig } from "../flow/make.ts";
@@ -15,16 +17,24 @@ const ERROR: Problem = { ...WARNING, severity: "error", path: "log.level", messa
 
 type Told = readonly [what: string, fields: Parameters<Report["daemon"]>[1]];
 
-function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
+type Readable = Extract<Read, { readonly config: unknown }>;
+
+/** What is read is explained by nothing unless a test says otherwise. */
+type Found = Exclude<Read, Readable> | (Omit<Readable, "explain"> & Partial<Readable>);
+
+function start(read: () => Found, apply?: (config: Config, explain: Explain) => Promise<void>) {
   const told: Told[] = [];
   const applied: Config[] = [];
   const clock = createFalseClock();
   const { reload, status } = createReloader({
     clock,
     file: "config.yaml",
-    read: async () => read(),
-    async apply(config) {
-      await apply?.(config);
+    async read() {
+      const found = read();
+      return "config" in found ? { explain: () => explained(""), ...found } : found;
+    },
+    async apply(config, explain) {
+      await apply?.(config, explain);
       applied.push(config);
       return { changes: ["log.level info → debug", "source a added"], needsRestart: ["ingest.listen"] };
     },
@@ -33,7 +43,23 @@ function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
   return { clock, reload, status, told, applied };
 }
 
+function* explained(text: string): Steps<string> {
+  yield;
+  return text;
+}
+
 describe("a reload", () => {
+  it("applies a config together with what explains it", async () => {
+    const texts: string[] = [];
+    const config = makeConfig();
+    const { reload } = start(
+      () => ({ config, problems: [], explain: () => explained("log: {}\n") }),
+      async (_, explain) => void texts.push(atOnce(explain())),
+    );
+    await reload();
+    assert.deepEqual(texts, ["log: {}\n"]);
+  });
+
   it("tells what is different, what needs a restart, and the warnings", async () => {
     const config = makeConfig();
     const { reload, told, applied } = start(() => ({ config, problems: [WARNING] }));
@@ -71,6 +97,14 @@ describe("a reload", () => {
     const { reload, applied } = start(() => ({ unreadable: "cannot read config.yaml: no such file" }));
     const reason = "cannot read config.yaml: no such file";
     assert.deepEqual(await reload(), { kind: "refused", reason, problems: [] });
+    assert.deepEqual(applied, []);
+  });
+
+  it("changes nothing while the outbox is away, and may be tried again", async () => {
+    const away = async () => Promise.reject(new StoreAway("connection refused"));
+    const { reload, applied } = start(() => ({ config: makeConfig(), problems: [] }), away);
+    const reason = "the outbox cannot be read now: connection refused";
+    assert.deepEqual(await reload(), { kind: "refused", reason, problems: [], again: true });
     assert.deepEqual(applied, []);
   });
 

@@ -189,6 +189,15 @@ describe("a lane", () => {
     assert.equal(slots(lane, 0), 1);
   });
 
+  it("is left alone for as long as its receiver has asked another daemon, and not for shorter than it knows itself", () => {
+    const lane = createLane(NAME, makeReport());
+    lane.hold(60_000);
+    lane.hold(10_000);
+    assert.deepEqual([slots(lane, 59_999), slots(lane, 60_000)], [0, 4]);
+    lane.tryNow(true);
+    assert.equal(slots(lane, 0), 4);
+  });
+
   it("lets a last attempt through while it is closed", () => {
     const lane = createLane(NAME, makeReport());
     run(lane, "silent", 10);

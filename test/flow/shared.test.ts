@@ -67,6 +67,55 @@ describe("two daemons on one outbox", () => {
     assert.deepEqual([arrived(first), arrived(second)], [["m1"], ["m2"]]);
   });
 
+  it("try a destination within two seconds when one of them is asked, whatever its receiver has asked for", async () => {
+    const silence = { status: 503, headers: { "Retry-After": "3600" } };
+    let isWell = false;
+    await using both = await startBoth({ answers: () => (isWell ? 200 : silence) });
+    const { first, second } = both;
+    await call(first, "m1");
+    await call(second, "m2");
+    await first.clock.advance("1m");
+    assert.deepEqual([arrived(first), arrived(second)], [["m1"], ["m2"]]);
+    isWell = true;
+    const answer = await first.admin("POST", "/api/destinations/crm/retry", { body: {} });
+    assert.deepEqual([answer.status, answer.json.waiting], [200, 2]);
+    await first.clock.advance("2s");
+    assert.deepEqual(
+      [arrived(first), arrived(second)],
+      [
+        ["m1", "m1"],
+        ["m2", "m2"],
+      ],
+    );
+  });
+
+  it("leave a receiver alone within two seconds when it has asked one of them for silence, for as long as it says", async () => {
+    await using both = await startBoth(
+      { answers: () => ({ status: 429, headers: { "Retry-After": "60" } }) },
+      { answers: () => 200 },
+    );
+    const { first, second } = both;
+    await call(first, "m1");
+    await first.clock.advance("2s");
+    await call(second, "m2");
+    await first.clock.advance("57s");
+    assert.deepEqual(arrived(second), []);
+    await first.clock.advance("2s");
+    assert.deepEqual(arrived(second), ["m2"]);
+  });
+
+  it("go on with the other webhooks of a destination, of which one has asked for silence", async () => {
+    const destinations = [makeDestination({ urls: [URL_A, URL_B] })];
+    const silence = { status: 503, headers: { "Retry-After": "60" } };
+    const answers = ({ url }: { url: string }) => (url === URL_A ? silence : 503);
+    await using both = await startBoth({ config: { destinations }, answers }, { config: { destinations } });
+    const { first, second } = both;
+    await call(first, "m1");
+    await first.clock.advance("2s");
+    await call(second, "m2");
+    assert.deepEqual([arrived(second, URL_A), arrived(second, URL_B)], [[], ["m2"]]);
+  });
+
   it("show what either of them has accepted, and what became of it", async () => {
     await using both = await startBoth({}, { answers: () => 503 });
     const { first, second } = both;

@@ -357,10 +357,17 @@ function judgeRun({ version, config }: DaemonStatus, own: string): readonly Find
 }
 
 /** `expected`: the outbox of the config; null if it must not be compared. */
-function judgeOutbox({ path, writable, full, used, max }: DaemonStatus["outbox"], expected: string | null) {
+function judgeOutbox({ path, writable, full, used, max, away }: DaemonStatus["outbox"], expected: string | null) {
   const found: Finding[] = [];
   const room = `${formatSize(used)} of ${formatSize(max)}`;
-  if (!writable) found.push(daemon.error("store_failed", "the daemon cannot write its outbox", "its log says why"));
+  if (away !== null) {
+    const what = `the database of the daemon is away since ${away.since}: ${away.reason}`;
+    found.push(
+      daemon.error("database_away", what, "see to the server and the way there; the daemon goes on by itself"),
+    );
+  } else if (!writable) {
+    found.push(daemon.error("store_failed", "the daemon cannot write its outbox", "its log says why"));
+  }
   if (full !== null) {
     const what = `the daemon refuses calls because of ${full} (${room} are used)`;
     found.push(daemon.error("store_full", what, "see docs: when the outbox is full"));

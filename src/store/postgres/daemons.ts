@@ -1,9 +1,11 @@
+import { isFault } from "../../model/fault.ts";
 import type { DaemonAbout } from "../../model/ports.ts";
-import type { SharedDaemon, SharedStream, Sharing } from "../../model/sharing.ts";
+import type { Announcement, SharedDaemon, SharedStream, Sharing } from "../../model/sharing.ts";
 import type { Engine } from "./engine.ts";
 
-/** What operators are told of the daemons that share the outbox. */
-export function createSharing({ db, name, pace, streams }: Engine): Sharing {
+/** What operators are told of the daemons that share the outbox, and what these tell each other. */
+export function createSharing({ db, name, pace, streams, write, news, tell }: Engine): Sharing {
+  for (const kind of ANNOUNCED) news.on(kind, (what) => tell(what as Announcement));
   return {
     async daemons() {
       const rows = await db.query<Row>(KNOWN, [pace.silence]);
@@ -14,8 +16,18 @@ export function createSharing({ db, name, pace, streams }: Engine): Sharing {
     streams: () => streams.held().size,
     beatAt: streams.beatAt,
     alive: streams.alive,
+    async announce(what) {
+      const refused = await write(DOING[what.kind], (tx) => news.announce(tx, what.kind, what));
+      return isFault(refused) ? refused : null;
+    },
   };
 }
+
+const DOING = {
+  retry: "tell the other daemons to try a destination",
+  holds: "tell the other daemons that a receiver wants silence",
+} as const satisfies Record<Announcement["kind"], string>;
+const ANNOUNCED = ["retry", "holds"] as const;
 
 type Row = {
   readonly name: string;

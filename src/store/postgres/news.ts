@@ -1,5 +1,6 @@
 import type { Clock } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
+import type { Announcement } from "../../model/sharing.ts";
 import { HOUR, type Ms } from "../../model/units.ts";
 import type { Pace } from "./claims.ts";
 import type { Database, Tx } from "./database.ts";
@@ -20,7 +21,9 @@ export type Kind =
   /** Clocks of destinations have changed, such as by a pause. */
   | "clocks"
   /** There is work that one daemon does for all. */
-  | "work";
+  | "work"
+  /** What daemons announce through the port `Sharing`; what: all of it. */
+  | Announcement["kind"];
 
 export type News = {
   /** Tells the other daemons, with the commit of the transaction. */

@@ -49,7 +49,7 @@ export function openPool(postgres: Postgres, { statement }: Limits = { statement
   return {
     async connect() {
       const client = await pool.connect().catch((error) => {
-        throw new ConnectionLost(`${cannotConnect(settings)}: ${whyOf(error)}`, { cause: error });
+        throw new ConnectionLost(cannotConnect(settings, error), { cause: error });
       });
       return createConnection(client, nameOf);
     },
@@ -153,10 +153,13 @@ function passwordOf(settings: pg.ClientConfig): Password {
   );
 }
 
-function cannotConnect(settings: pg.ClientConfig): string {
+function cannotConnect(settings: pg.ClientConfig, error: unknown): string {
   const { host, port, user, database } = new pg.Client(settings);
   const where = host.startsWith("/") ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
-  return `cannot connect to PostgreSQL at ${where} as ${user} to database ${database}`;
+  const what = `cannot connect to PostgreSQL at ${where} as ${user || "nobody"}`;
+  // Without a name, the database is that of the user.
+  const which = database ? ` to database ${database}` : "";
+  return `${what}${which}: ${whyOf(error)}${user ? "" : "; name a user in the URL, or in PGUSER"}`;
 }
 
 /** Some errors of a connection have only a code. */

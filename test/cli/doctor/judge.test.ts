@@ -176,10 +176,19 @@ describe("fairlead doctor, of the outbox", () => {
 
 describe("fairlead doctor, of the daemon", () => {
   const status: DaemonStatus = {
-    ...{ version: "1.0.0", pid: 7, startedAt: "", problems: [], sources: [], destinations: [], daemons: [] },
+    ...{
+      version: "1.0.0",
+      pid: 7,
+      startedAt: "",
+      access: "full",
+      problems: [],
+      sources: [],
+      destinations: [],
+      daemons: [],
+    },
     clock: { plausible: true, code: null, reason: null, since: null },
     config: { file: "/c.yaml", readAt: "", refused: null, needsRestart: [] },
-    outbox: { path: "/o.db", used: MB, max: GB, writable: true, free: GB, full: null, gone: null },
+    outbox: { path: "/o.db", used: MB, max: GB, writable: true, free: GB, full: null, away: null, gone: null },
   };
   const judge = (more: Partial<DaemonStatus>, outbox: string | null = "/o.db") =>
     codes(judgeDaemon({ kind: "answers", status: { ...status, ...more }, version: "1.0.0", outbox }));
@@ -199,6 +208,8 @@ describe("fairlead doctor, of the daemon", () => {
     const full = { ...status.outbox, writable: false, full: "outbox.maxSize" };
     assert.deepEqual(judge({ outbox: full }), ["error store_failed", "error store_full"]);
     assert.deepEqual(judge({ outbox: { ...status.outbox, used: 0.95 * GB } }), ["warning store_crowded"]);
+    const away = { since: "2026-11-20T12:00:00.000Z", reason: "connection refused" };
+    assert.deepEqual(judge({ outbox: { ...status.outbox, writable: false, away } }), ["error database_away"]);
     assert.deepEqual(judge({}, "/another.db"), ["warning outbox_differs"]);
   });
 

@@ -193,6 +193,7 @@ function portsOf(world: World, around: Around): Ports {
       return store;
     },
     reload: async () => ({ kind: "refused", reason: "there is no file", problems: [] }),
+    configText: async () => "",
     lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),
     version: "0.0.0",
     pid: 4711,

@@ -92,6 +92,20 @@ function describeShared(open: OpenStore): void {
     assert.deepEqual(kindsOf(receipts), ["duplicate", "duplicate", "duplicate", "accepted"]);
   });
 
+  it("hears what the first one announces, within two seconds, and the first one does not", async () => {
+    await using both = await startBoth(open);
+    const [ours, theirs] = [listen(both.first), listen(both.second)];
+    const hold = { destination: "crm", url: "https://a.example.com/hook", until: both.clock.now() + 60_000 };
+    const said = [
+      { kind: "retry", destination: "crm" },
+      { kind: "holds", holds: [hold] },
+    ] as const;
+    for (const one of said) assert.equal(await both.first.sharing?.announce(one), null);
+    await both.clock.advance("2s");
+    const announced = ({ kind }: StoreChange): boolean => kind === "retry" || kind === "holds";
+    assert.deepEqual([ours.filter(announced), theirs.filter(announced)], [[], said]);
+  });
+
   it("never reads a delivery that the first one reads", async () => {
     await using both = await startBoth(open);
     await both.first.append(makeEntries(5));

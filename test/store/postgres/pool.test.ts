@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import process from "node:process";
 import { after, before, describe, it } from "node:test";
+import pg from "pg";
 import type { Postgres, PostgresTls } from "../../../src/model/config.ts";
 import { Secret } from "../../../src/model/secret.ts";
 import { parseDuration } from "../../../src/model/units.ts";
@@ -156,6 +157,19 @@ describe("connections to a real server", { skip: NO_SERVER }, () => {
     assert.match(
       await refusal(nowhere),
       /^cannot connect to PostgreSQL at \/nonexistent\/\.s\.PGSQL\.5433 as u to database d: .*ENOENT/,
+    );
+  });
+
+  it("says that no user is named: the driver knows $USER at most, which containers do not have", async () => {
+    const { postgres } = await startServer();
+    const { user } = pg.defaults;
+    Object.assign(pg.defaults, { user: undefined });
+    const why = await refusal({ ...postgres, host: "/nonexistent", user: null, database: null }).finally(() =>
+      Object.assign(pg.defaults, { user }),
+    );
+    assert.match(
+      why,
+      /^cannot connect to PostgreSQL at \/nonexistent\/\.s\.PGSQL\.\d+ as nobody: .*ENOENT.*; name a user/,
     );
   });
 });
