@@ -80,6 +80,7 @@ demo: build ## the same in a folder of its own: check the six webhooks, and end
 test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## check format, lint and types, and run the tests, in about five minutes on two cores
 	$(BUN) x --bun --no-install biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	$(BUN) x --bun --no-install tsc --noEmit
+	$(BUN) x --bun --no-install tsc --noEmit -p src/dashboard
 	@# Four at a time also on two cores: the tests of the binary mostly wait.
 	$(BUN) test --no-orphans --parallel=4 --timeout 120000
 	$(ON_POSTGRES) --parallel=2 $(POSTGRES_FLOWS)
@@ -124,7 +125,11 @@ format: install ## put all files into the form that `make test` asks for
 clean: ## remove all that these tasks have made
 	rm -rf dist .run .tools node_modules
 
-dist/fairlead: $(SOURCES) | $(INSTALLED)
+# The dashboard, in the form in which the daemon loads it.
+dist/dashboard.js: $(shell find src/dashboard src/wire) packaging/page.ts package.json bun.lock | $(INSTALLED)
+	$(BUN) packaging/page.ts $@
+
+dist/fairlead: $(SOURCES) dist/dashboard.js | $(INSTALLED)
 	@mkdir -p dist
 	@# Not in place: the old one may be running.
 	$(BUN) $(COMPILE) $(BUILT_AT) --outfile dist/fairlead.new src/main.ts

@@ -34,7 +34,7 @@ export type Cluster = {
   readonly tools: Tools;
 };
 
-type Around = { readonly tools: Tools; readonly postgres: Postgres };
+export type Around = { readonly tools: Tools; readonly postgres: Postgres };
 
 /** Starts that many daemons, each with ports of its own, and ends them when the work is done. */
 export async function withCluster<T>(

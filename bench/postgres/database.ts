@@ -12,6 +12,12 @@ const SETTINGS = ["shared_buffers=256MB", "max_wal_size=4GB"];
 export type Postgres = {
   /** What it is, as a line of text. */
   readonly about: string;
+  /** The folder of its socket. */
+  readonly host: string;
+  /** The same, by another folder. */
+  by(host: string): Postgres;
+  /** In ms. */
+  roundTrip(): Promise<number>;
   /** A new, empty database. */
   createBase(): Promise<Base>;
   stop(): Promise<void>;
@@ -38,8 +44,12 @@ export async function startPostgres(folder: string): Promise<Postgres> {
   process.once("exit", kill);
   const admin = openPool(server.postgres);
   let bases = 0;
-  return {
-    about: await describeServer(admin),
+  const { host } = server.postgres;
+  const about = await describeServer(admin);
+  const reached = (host: string): Postgres => ({
+    about,
+    host,
+    by: reached,
     async createBase() {
       bases += 1;
       const database = `bench_${bases}`;
@@ -48,7 +58,7 @@ export async function startPostgres(folder: string): Promise<Postgres> {
       const query: Sql["query"] = (text, values) =>
         withConnection(pool, (connection) => connection.query(text, values));
       return {
-        url: `postgres://${server.postgres.user}@/${database}?host=${encodeURIComponent(server.postgres.host ?? "")}`,
+        url: `postgres://${server.postgres.user}@/${database}?host=${encodeURIComponent(host)}`,
         pool,
         query,
         used: () => usedBy(server.pid, query),
@@ -59,26 +69,39 @@ export async function startPostgres(folder: string): Promise<Postgres> {
         },
       };
     },
+    roundTrip: async () => {
+      const pool = openPool({ ...server.postgres, host });
+      return measureRoundTrip(pool).finally(() => pool.end());
+    },
     async stop() {
       await admin.end();
       process.removeListener("exit", kill);
       await server.stop();
     },
-  };
+  });
+  return reached(host ?? "");
 }
 
 const ROUND_TRIPS = 500;
 
 async function describeServer(pool: Pool): Promise<string> {
-  return withConnection(pool, async ({ query }) => {
+  const roundTrip = await measureRoundTrip(pool);
+  const version = await withConnection(pool, async ({ query }) => {
     const [row] = await query<{ version: string }>("SELECT current_setting('server_version') AS version");
+    return row?.version;
+  });
+  return `PostgreSQL ${version}, ${SETTINGS.join(", ")}, Unix socket, round trip ${roundTrip.toFixed(2)} ms`;
+}
+
+function measureRoundTrip(pool: Pool): Promise<number> {
+  return withConnection(pool, async ({ query }) => {
     const times: number[] = [];
     for (let nth = 0; nth < ROUND_TRIPS; nth += 1) {
       const startedAt = performance.now();
       await query("SELECT $1::int", [nth]);
       times.push(performance.now() - startedAt);
     }
-    return `PostgreSQL ${row?.version}, ${SETTINGS.join(", ")}, Unix socket, round trip ${median(times).toFixed(2)} ms`;
+    return median(times);
   });
 }
 

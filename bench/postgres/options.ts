@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { readWhole } from "../options.ts";
 
-export const PARTS = ["daemons", "append", "long"] as const;
+export const PARTS = ["daemons", "append", "link", "long"] as const;
 export type Part = (typeof PARTS)[number];
 
 export type PostgresOptions = {
@@ -17,7 +17,7 @@ export type PostgresOptions = {
   readonly minutes: number;
   readonly minuteSeconds: number;
   readonly pace: number;
-  /** Seconds of the append statement alone. */
+  /** Seconds of the append statement alone, and of calls at the pace over a link. */
   readonly seconds: number;
   /** Write where the daemon spends its time. */
   readonly profile: boolean;
@@ -31,6 +31,7 @@ export const POSTGRES_USAGE = `bun bench/bench.ts postgres [part …] [options]
 parts, all of them if none is named:
   daemons           one, two and four daemons that share a PostgreSQL, beside as many with a SQLite file each
   append            the statement that stores events, alone
+  link              one daemon and a server that is 0.5 ms away, beside one that is near, and SQLite (needs cc)
   long              single calls at a steady pace beside a transaction that stays open
 
   --quick           small, one round, and minutes of five seconds: whether it works
@@ -40,8 +41,8 @@ parts, all of them if none is named:
   --events N        events of batches in a run, for each daemon (150000)
   --warmup N        events that each daemon gets before it is measured (10000)
   --minutes N       how long the transaction stays open (30)
-  --pace N          calls a second beside it (200)
-  --seconds N       of the append statement (10)
+  --pace N          calls a second beside it, and over a link (200)
+  --seconds N       of the append statement, and of calls at the pace over a link (10)
   --profile         one round with Fairlead from its sources, and CPU profiles in dist/profile
   --fairlead PATH   the program that is measured (dist/fairlead)
   --folder PATH     where the stores are while it runs; PostgreSQL's user must be able to reach it (dist)

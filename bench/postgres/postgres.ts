@@ -6,13 +6,13 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe } from "../machine.ts";
 import { profiled } from "../profile.ts";
-import type { Tools } from "../run.ts";
 import { withTools } from "../run.ts";
 import { median } from "../statistics.ts";
 import { align } from "../table.ts";
 import { type Appended, measureAppends, writeAppends } from "./appends.ts";
-import { type Cost, type Crew, measureSetup, type Setup } from "./daemons.ts";
-import { type Postgres, startPostgres } from "./database.ts";
+import { type Around, type Cost, type Crew, measureSetup, type Setup } from "./daemons.ts";
+import { startPostgres } from "./database.ts";
+import { type Linked, measureLinks, writeLinks } from "./link.ts";
 import { drawMinutes, type Minute, measureLong, writeVerdict } from "./long.ts";
 import { POSTGRES_USAGE, type PostgresOptions, readPostgresOptions } from "./options.ts";
 
@@ -29,16 +29,20 @@ export async function benchPostgres(argv: readonly string[]): Promise<void> {
   });
 }
 
-type Around = { readonly tools: Tools; readonly postgres: Postgres };
-type Sample = { readonly setup: Setup; readonly costs: readonly Cost[] };
+export type Sample = { readonly setup: Setup; readonly costs: readonly Cost[] };
 
 async function measureAndTell(options: PostgresOptions, around: Around): Promise<void> {
   const { parts, out, minuteSeconds } = options;
   const samples = parts.includes("daemons") ? await measureDaemons(options, around) : [];
   const appended: readonly Appended[] = parts.includes("append") ? await measureAppends(options, around.postgres) : [];
+  const linked: readonly Linked[] = parts.includes("link") ? await measureLinks(options, around) : [];
   const minutes: readonly Minute[] = parts.includes("long") ? await measureLong(options, around) : [];
   const about = describe(options);
-  const tables = [samples.length > 0 ? writeCosts(samples) : "", appended.length > 0 ? writeAppends(appended) : ""];
+  const tables = [
+    samples.length > 0 ? writeCosts(samples) : "",
+    appended.length > 0 ? writeAppends(appended) : "",
+    linked.length > 0 ? writeLinks(linked) : "",
+  ];
   console.log([about.text, around.postgres.about, ...tables].filter((text) => text !== "").join("\n\n"));
   if (minutes.length > 0) {
     const drawing = join(dirname(out), "bench-postgres.svg");
@@ -46,7 +50,7 @@ async function measureAndTell(options: PostgresOptions, around: Around): Promise
     console.log(`\n${writeVerdict(minutes)}\ndrawn in ${drawing}`);
   }
   const facts = { ...about.facts, postgres: around.postgres.about, options };
-  writeFileSync(out, `${JSON.stringify({ ...facts, samples, appended, minutes }, null, 2)}\n`);
+  writeFileSync(out, `${JSON.stringify({ ...facts, samples, appended, linked, minutes }, null, 2)}\n`);
 }
 
 /** In turn, and in every other round backwards, so that a machine that is slow for a while is so for all. */
@@ -88,7 +92,7 @@ function nameOf({ store, daemons }: Crew): string {
 const IDS_IN_TITLES = { none: "no messageId", random: "random messageIds", ordered: "ordered messageIds" } as const;
 
 /** A table for each phase and kind of messageId: medians of the rounds. */
-function writeCosts(samples: readonly Sample[]): string {
+export function writeCosts(samples: readonly Sample[]): string {
   const all = samples.flatMap(({ setup, costs }) => costs.map((cost) => ({ setup, cost })));
   const tables = Map.groupBy(all, ({ setup, cost }) => `${cost.phase}, ${IDS_IN_TITLES[setup.ids]}`);
   return [...tables]

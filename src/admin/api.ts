@@ -2,9 +2,10 @@ import { Hono } from "hono";
 import { respond, respondFault } from "../http/respond.ts";
 import { fault, isFault, StoreAway, unreadableNow } from "../model/fault.ts";
 import type { Handle } from "../model/ports.ts";
-import { checkAccess } from "./access.ts";
+import { accessOf, checkAccess, READ_ONLY } from "./access.ts";
 import { serveAudiences } from "./audiences.ts";
 import { serveDaemon } from "./daemon.ts";
+import { serveDashboard } from "./dashboard.ts";
 import { serveDeletions } from "./deletions.ts";
 import { serveDeliveries } from "./deliveries.ts";
 import { serveDestinations } from "./destinations.ts";
@@ -12,6 +13,7 @@ import { describeApi, openApiRoute } from "./openapi.ts";
 import { serveRejected } from "./rejected.ts";
 import { serveReplay } from "./replay.ts";
 import { type Asked, type Handler, type Route, readBody, readQuery } from "./route.ts";
+import { serveSeries } from "./series.ts";
 import { serveStatus } from "./status.ts";
 import type { AdminWorld } from "./world.ts";
 
@@ -45,12 +47,14 @@ export function createApi(world: AdminWorld): Hono {
     return openApi;
   });
   for (const serveSome of ALL) serveSome(serve, world);
+  serveDashboard(api, world);
   return api;
 
   /** Serves a route and adds it to `/openapi.json`. */
   function serve<const R extends Route>(route: R, handle: Handler<R>): void {
     routes.push(route);
     api.on(route.method, [route.path], async ({ req }) => {
+      if (route.full && accessOf(req.raw, world.admin()) !== "full") return respondFault(READ_ONLY);
       const query = readQuery(route.query, req.query());
       if (isFault(query)) return respondFault(query);
       const body = await readBody(route.body, req.raw, world.bodies);
@@ -66,6 +70,7 @@ export function createApi(world: AdminWorld): Hono {
 const ALL = [
   serveDaemon,
   serveStatus,
+  serveSeries,
   serveRejected,
   serveDeliveries,
   serveReplay,

@@ -3,7 +3,7 @@ import { respond } from "../http/respond.ts";
 import { FAULT_STATUS, type Fault, fault, isFault } from "../model/fault.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { type Answer, about } from "../wire/fields.ts";
-import { refusedConfig, reloaded } from "../wire/status.ts";
+import { refusedConfig, reloaded, shownConfig } from "../wire/status.ts";
 import { type Answered, type AnswerOf, route, type Serve } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
@@ -13,6 +13,7 @@ export function serveDaemon(serve: Serve, world: AdminWorld): void {
   serve(readinessRoute, createReadiness(world));
   serve(metricsRoute, () => getMetrics(world));
   serve(backupRoute, () => getBackup(world));
+  serve(configRoute, () => getConfig(world));
   serve(reloadRoute, () => postReload(world));
 }
 
@@ -69,6 +70,22 @@ async function getMetrics({ metrics }: Pick<AdminWorld, "metrics">): Promise<Res
   return new Response(await metrics.text(), { headers: { "Content-Type": metrics.contentType } });
 }
 
+const configRoute = route({
+  id: "getConfig",
+  method: "get",
+  path: "/api/config",
+  summary: "Show the config in force",
+  answers: { 200: shownConfig },
+});
+
+/** `GET /api/config`. */
+async function getConfig({ configText, lastReload }: AdminWorld): Promise<Answered<typeof configRoute>> {
+  const { file, needsRestart } = lastReload();
+  const text = await configText();
+  const kept = needsRestart.map((key) => `# ${key} has changed: the old value is in force until a restart.\n`);
+  return { file, text: [...kept, ...(kept.length > 0 ? ["\n"] : []), text].join("") };
+}
+
 const reloadRoute = route({
   id: "reloadConfig",
   method: "post",
@@ -109,6 +126,7 @@ const backupRoute = route({
     "daemon. That command asks here when it has to, and checks what it gets.",
   answers: { 200: about("The outbox, as one SQLite file.", v.string()) },
   type: BACKUP_TYPE,
+  full: true,
   faults: ["outbox_in_place", "overloaded", "store_failed"],
 });
 

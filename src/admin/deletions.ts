@@ -90,6 +90,7 @@ const saltRoute = route({
   path: "/api/deletions/salt",
   summary: "Show the salt of the hashes in receipts",
   description: "For comparing them by hand; `GET /api/deletions?user=` finds the requests of a user without it.",
+  full: true,
   answers: { 200: salt },
 });
 

@@ -1,11 +1,12 @@
 import * as v from "valibot";
 import { suggest } from "../config/suggest.ts";
+import { TEST_NAME } from "../model/config.ts";
 import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
 import { destinationInUse, type Redirect } from "../model/waiting-deliveries.ts";
 import { discardedPage, movedPage, waitingCount } from "../wire/deliveries.ts";
 import { about } from "../wire/fields.ts";
-import { pausedDestination, resumedDestination, retriedDestination } from "../wire/status.ts";
+import { pausedDestination, resumedDestination, retriedDestination, testedDestination } from "../wire/status.ts";
 import { type Answered, type Asked, keysRule, limitEntry, route, type Serve, wallTime } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
@@ -16,6 +17,7 @@ export function serveDestinations(serve: Serve, world: AdminWorld): void {
   serve(pauseRoute, ({ params }) => postPause(params.name, world));
   serve(retryDestinationRoute, ({ params }) => postRetryDestination(params.name, world));
   serve(resumeRoute, ({ params }) => postResume(params.name, world));
+  serve(testRoute, ({ params }) => postTest(params.name, world));
 }
 
 const served = {
@@ -49,6 +51,23 @@ const retryDestinationRoute = route({
   description:
     "All its waiting deliveries are due now, and its webhooks are tried at once, without waiting for a probe or for the end of a Retry-After.",
   answers: { 200: retriedDestination },
+});
+
+const testRoute = route({
+  ...served,
+  id: "testDestination",
+  path: "/api/destinations/:name/test",
+  summary: "Send a test call to a destination",
+  description: `A track call \`Fairlead Test\` with \`{"test": true}\` as its properties. It is stored, signed and retried as any other, and goes to no other destination. Its source and its user are \`${TEST_NAME}\`: no source can have that name.`,
+  answers: { 200: testedDestination },
+  faults: [
+    "unknown_destination",
+    "destination_disabled",
+    "user_suppressed",
+    "store_full",
+    "store_failed",
+    "overloaded",
+  ],
 });
 
 const unserved = {
@@ -129,6 +148,20 @@ async function postRetryDestination(name: string, world: AdminWorld): Promise<An
   if (refused) return refused;
   world.report.retriedNow(name, waiting);
   return { success: true, waiting, served };
+}
+
+/** `POST /api/destinations/:name/test`: accepts a test call for it alone. */
+async function postTest(name: string, world: AdminWorld): Promise<Answered<typeof testRoute>> {
+  const refusal = refuseRemoved(name, world);
+  if (refusal) return refusal;
+  if (!isEnabled(name, world)) {
+    return fault("destination_disabled", `${name} is disabled: nothing is sent to it; enable it in the config first`);
+  }
+  const paused = world.pauses.since(name) !== null;
+  const test = await world.sendTest(name);
+  if (isFault(test)) return test;
+  world.report.tested(name, test);
+  return { success: true, ...test, paused };
 }
 
 /** A paused destination is known even if neither the config nor the outbox has it any more. */

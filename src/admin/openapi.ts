@@ -42,14 +42,14 @@ export function describeApi(routes: readonly Route[], version: string): Json {
 
 const ABOUT = `What operators and their programs ask a running daemon, at \`admin.listen\` of its config.
 
-A request with an Origin header, or with a Host that is not the listener's, is refused: the API is not open to web pages. Whatever is not a GET has to say that it is JSON. A Retry-After says when to try again. New keys may be added to answers; codes of refusals are stable.`;
+A request of a web page, by its Origin or Sec-Fetch-Site, or with a Host that is not the listener's, is refused: the API is open to no web page but the dashboard. Whatever is not a GET has to say that it is JSON. A Retry-After says when to try again. New keys may be added to answers; codes of refusals are stable.`;
 
 const TOKEN = {
   type: "http",
   scheme: "bearer",
   description:
     "`admin.token` of the config, where there is one: it is required unless the API listens on loopback or a Unix socket. " +
-    "`/healthz` and `/readyz` never need it.",
+    "`/healthz` and `/readyz` never need it. `admin.readToken` is enough for what changes nothing: each GET but the copy of the outbox and the salt of deletions.",
 };
 
 /** Hono writes `:name` where OpenAPI writes `{name}`. */
@@ -134,10 +134,11 @@ function refusalsOf(route: Route, shapes: Shapes): Json {
   );
 }
 
-function codesOf({ method, path, query, body, faults = [] }: Route): readonly FaultCode[] {
+function codesOf({ method, path, query, body, full, faults = [] }: Route): readonly FaultCode[] {
   const all: readonly FaultCode[] = [
     ...(isOpen(path) ? [] : (["unauthorized"] as const)),
     ...(["forbidden_origin", "forbidden_host"] as const),
+    ...(full || method !== "get" ? (["read_only"] as const) : []),
     ...(method === "post" ? (["unsupported_media_type"] as const) : []),
     ...(query ? (["invalid_request"] as const) : []),
     ...(body ? BODY_FAULTS : []),

@@ -27,6 +27,8 @@ export type Route = {
   readonly answers: Readonly<Record<number, Shape>>;
   /** The Content-Type of the answers; JSON if left out. */
   readonly type?: string;
+  /** Whether it needs full access although it is a GET: it answers with all that is stored, or with a secret. */
+  readonly full?: boolean;
   /** Its own faults, besides those of every route and of its query and body. */
   readonly faults?: readonly FaultCode[];
 };

@@ -5,11 +5,12 @@ import type { DestinationHealth } from "../model/status.ts";
 import { type At, formatDuration, formatSize, formatTime, type Ms, SECOND } from "../model/units.ts";
 import type { Answer } from "../wire/fields.ts";
 import { status, type troubledWebhook } from "../wire/status.ts";
+import { accessOf } from "./access.ts";
 import { type Answered, route, type Serve, timeOf, wallTime, wallTimeOf } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
 export function serveStatus(serve: Serve, world: AdminWorld): void {
-  serve(statusRoute, () => getStatus(world));
+  serve(statusRoute, ({ request }) => getStatus(request, world));
 }
 
 const statusRoute = route({
@@ -26,7 +27,7 @@ type DestinationStatus = Status["destinations"][number];
 type WebhookStatus = DestinationStatus["webhooks"][number];
 
 /** `GET /api/status`. */
-async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute>> {
+async function getStatus(request: Request, world: AdminWorld): Promise<Answered<typeof statusRoute>> {
   const { version, pid, outbox, health, sources, arrivals, timeline } = world;
   const startedAt = timeline.toWall(world.startedAt);
   const { file, readAt, refused, needsRestart } = world.lastReload();
@@ -37,6 +38,8 @@ async function getStatus(world: AdminWorld): Promise<Answered<typeof statusRoute
     version,
     pid,
     startedAt: formatTime(startedAt),
+    // Nobody gets here without access.
+    access: accessOf(request, world.admin()) ?? "read",
     config: {
       file,
       // The first config may be read before the daemon's clock is right; the time of the start is close enough.
@@ -253,6 +256,10 @@ function ofConfig({ refused, needsRestart }: Status["config"]): readonly Problem
 }
 
 function ofDestination(one: DestinationStatus): readonly Problem[] {
+  return problemsWith(one).map((problem) => Object.assign(problem, { destination: one.name }));
+}
+
+function problemsWith(one: DestinationStatus): readonly Problem[] {
   const { name, state, counts, pausedSince } = one;
   if (state === "removed" || state === "disabled") return (counts?.waiting ?? 0) === 0 ? [] : [unserved(one)];
   if (state === "paused") {

@@ -8,10 +8,11 @@ import type { Pauses } from "../model/destination-clock.ts";
 import type { StoreHealth } from "../model/disk.ts";
 import type { Fault } from "../model/fault.ts";
 import type { Lookup } from "../model/lookup.ts";
-import type { Backlog, Clock, RequestDeletion, Rescue } from "../model/ports.ts";
+import type { Backlog, Clock, RequestDeletion, Rescue, SendTest } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
+import type { Series } from "../model/series.ts";
 import type { Sharing } from "../model/sharing.ts";
 import type { Activity, Arrivals, ConfigStatus, Health } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
@@ -37,11 +38,14 @@ export type AdminWorld = {
   readonly destinations: () => readonly Destination[];
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** As YAML, without secrets. */
+  readonly configText: () => Promise<string>;
 
   readonly bodies: Bodies;
   readonly streams: Streams;
   readonly arrivals: Arrivals;
   readonly rejections: Rejections;
+  readonly series: Series;
 
   readonly pauses: Pauses;
   readonly whileIdle: WhileIdle;
@@ -61,5 +65,6 @@ export type AdminWorld = {
   readonly audiences: Audiences;
   readonly deletions: StoredDeletions;
   readonly requestDeletion: RequestDeletion;
+  readonly sendTest: SendTest;
   readonly wakeDeletion: () => void;
 };

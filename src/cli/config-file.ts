@@ -1,7 +1,9 @@
 import { resolve } from "node:path";
+import { explainInSteps } from "../config/explain.ts";
 import { loadConfig } from "../config/load.ts";
 import { readOutboxPart } from "../config/parts.ts";
 import { formatProblem } from "../config/problems.ts";
+import type { Explain } from "../config/reload.ts";
 import type { Config, Problem } from "../model/config.ts";
 import type { Resolve } from "../model/ports.ts";
 import { createClock } from "../runtime/clock.ts";
@@ -57,7 +59,7 @@ export function complaintOfFile({ message, remedy }: Unreadable, otherwise?: str
 export function requireConfig(
   named: string | undefined,
   resolve: Resolve,
-): { readonly file: string; readonly config: Config } | null {
+): { readonly file: string; readonly config: Config; readonly explain: Explain } | null {
   const opened = openConfigFile(named);
   if (opened.kind === "unreadable") {
     const remedy = opened.remedy && "the user that runs the daemon must be able to read it";
@@ -66,9 +68,10 @@ export function requireConfig(
   }
   const { file, text, worldReadable } = opened;
   const now = createClock().wall();
-  const { config, problems } = loadConfig({ file, text, worldReadable, resolve, spaceFor, isFolder, now });
+  const loaded = loadConfig({ file, text, worldReadable, resolve, spaceFor, isFolder, now });
+  const { config, problems } = loaded;
   printProblems(problems);
-  return config && { file, config };
+  return config && { file, config, explain: () => explainInSteps(loaded, file) };
 }
 
 export function printProblems(problems: readonly Problem[]): void {

@@ -1,3 +1,4 @@
+import { explainInSteps } from "../config/explain.ts";
 import { loadDocument } from "../config/load.ts";
 import type { Read, Seen } from "../config/reload.ts";
 import { inTurns } from "../config/steps.ts";
@@ -121,8 +122,12 @@ async function interpret(file: string, text: string, world: World): Promise<Unre
         return found;
       },
     };
-    const { config, problems } = await inTurns(loadDocument(document, { file, resolve, now: at }), clock.nextTurn);
-    if (asked.size === 0) return { last: { read: { config, problems }, files: files.texts, credentials, at } };
+    const loaded = await inTurns(loadDocument(document, { file, resolve, now: at }), clock.nextTurn);
+    if (asked.size === 0) {
+      const { config, problems } = loaded;
+      const read = { config, problems, explain: () => explainInSteps(loaded, file) };
+      return { last: { read, files: files.texts, credentials, at } };
+    }
     const late = await readMissing([...asked], world);
     if (late !== null) return late;
   }

@@ -87,6 +87,7 @@ const RULES: Readonly<Record<string, string>> = {
   integration_disabled: "the call's `integrations` disable it",
   all_integrations_disabled: "the call's `integrations` disable All, and do not name it",
   historical: "the call was older than a day when it came, and its `historical` is skip",
+  test_of_another: "it is a test of another destination",
 };
 
 /** Whether this server chose the id, so that no other call can have it. */

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type App, createApp } from "../app.ts";
-import { createReloader, watchConfig } from "../config/reload.ts";
+import { createReloader, type Explain, watchConfig } from "../config/reload.ts";
+import { inTurns } from "../config/steps.ts";
 import type { Config } from "../model/config.ts";
 import type { Applied, Reload, Supervisor } from "../model/daemon.ts";
 import { type Ms, SECOND } from "../model/units.ts";
@@ -53,8 +54,9 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
   const stopped = stopBySignal({ app, reload, supervisor }, machine);
   try {
     const { ingest, admin } = await app.start();
-    machine.print(`ingest ${ingest}\nadmin  ${admin}`);
-    report.daemon("started", { version: VERSION, config: read.file, ingest, admin, pid });
+    const dashboard = read.config.admin.dashboard && { dashboard: dashboardAt(admin) };
+    machine.print(`ingest ${ingest}\nadmin  ${admin}${dashboard ? `\ndashboard ${dashboard.dashboard}` : ""}`);
+    report.daemon("started", { version: VERSION, config: read.file, ingest, admin, ...dashboard, pid });
     supervisor.ready(`takes calls at ${ingest}, and operators at ${admin}`);
   } catch (error) {
     await machine.flush();
@@ -71,6 +73,12 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     watching.abort();
     return machine.flush();
   });
+}
+
+/** For the browser of this machine. At a Unix socket, `fairlead open` says how to reach it. */
+function dashboardAt(admin: string): string {
+  if (admin.startsWith("unix:")) return admin;
+  return `${admin.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")}/`;
 }
 
 function refuse(message: string, code: ExitCode): ExitCode {
@@ -107,6 +115,7 @@ const CODES_OF_OUTBOX: ReadonlySet<string> = new Set([
 type Started = {
   readonly file: string;
   readonly config: Config;
+  readonly explain: Explain;
   readonly reader: Reader;
   readonly supervisor: Supervisor;
   readonly copy: boolean;
@@ -117,6 +126,7 @@ type Reloadable = { readonly app: App; readonly reload: Reload };
 /** The daemon and its reload. Every reload reads the same file. */
 function createReloadableApp(started: Started, machine: Machine): Reloadable {
   const { file, config, reader, supervisor, copy } = started;
+  let { explain } = started;
   const reloader = createReloader({ ...machine, file, read: () => reader.read(file, machine.clock), apply });
   const reload = tellReloads(reloader.reload, supervisor);
   const app = createApp(config, {
@@ -126,12 +136,14 @@ function createReloadableApp(started: Started, machine: Machine): Reloadable {
     freeMemory,
     reload,
     lastReload: reloader.status,
+    configText: () => inTurns(explain(), machine.clock.nextTurn),
     version: VERSION,
   });
   return { app, reload };
 
-  async function apply(next: Config): Promise<Applied> {
+  async function apply(next: Config, explainNext: Explain): Promise<Applied> {
     const applied = await app.reload(next);
+    explain = explainNext;
     machine.configureLog(next.log);
     return applied;
   }

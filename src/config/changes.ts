@@ -23,6 +23,8 @@ function settingsOf({ ingest, admin, outbox, delivery, log }: Config) {
     "ingest.maxBatch": { value: ingest.maxBatch, text: formatSize(ingest.maxBatch) },
     "ingest.tls": { value: ingest.tls, text: null },
     "admin.token": { value: admin.token, text: null },
+    "admin.readToken": { value: admin.readToken, text: null },
+    "admin.dashboard": { value: admin.dashboard, text: String(admin.dashboard) },
     "outbox.maxSize": { value: outbox.maxSize, text: formatSize(outbox.maxSize) },
     "outbox.freeDisk": { value: outbox.freeDisk, text: formatSize(outbox.freeDisk) },
     "outbox.keepDelivered": { value: outbox.keepDelivered, text: formatDuration(outbox.keepDelivered) },
@@ -168,11 +170,12 @@ export function withFixedKeys(old: Config, next: Config): Config {
   const { listen, reusePort } = old.ingest;
   const isTlsKept = (old.ingest.tls === null) === (next.ingest.tls === null);
   // A listener that stays where other machines reach it must not lose its token.
-  const token = next.admin.token ?? (isSame(old.admin.listen, next.admin.listen) ? null : old.admin.token);
+  const tokenless = next.admin.token === null && !isSame(old.admin.listen, next.admin.listen);
+  const { token, readToken } = tokenless ? old.admin : next.admin;
   return {
     ...next,
     ingest: { ...next.ingest, listen, reusePort, tls: isTlsKept ? next.ingest.tls : old.ingest.tls },
-    admin: { listen: old.admin.listen, token },
+    admin: { ...next.admin, listen: old.admin.listen, token, readToken },
     outbox: { ...next.outbox, ...placeOf(old, next) },
   };
 }

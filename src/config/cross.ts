@@ -15,6 +15,7 @@ export function* crossCheck(root: Tree): Steps<readonly Finding[]> {
   const sources = child(root, "sources");
   const found = [
     openAdmin(child(root, "admin")),
+    readToken(child(root, "admin")),
     sameListen(root),
     sharedPort(child(root, "ingest")),
     largestCall(child(root, "ingest")),
@@ -33,6 +34,14 @@ function openAdmin(admin: Tree | undefined): readonly Finding[] {
   if (!admin || !listen || isLocal(listen) || child(admin, "token") !== undefined) return [];
   const message = "is missing here: it is required unless admin.listen is a loopback address or a Unix socket";
   return [errorAt({ path: `${admin.path}.token`, at: admin.keyAt }, message)];
+}
+
+function readToken(admin: Tree | undefined): readonly Finding[] {
+  const [all, read] = [child(admin, "token"), child(admin, "readToken")];
+  if (!read) return [];
+  if (!all) return [errorAt(read, "needs an admin.token beside it: without one, every request may do everything")];
+  const isSame = textOf(read) !== null && textOf(read) === textOf(all);
+  return isSame ? [errorAt(read, "is the same as admin.token: who has it could do more than look")] : [];
 }
 
 function sameListen(root: Tree): readonly Finding[] {

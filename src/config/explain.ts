@@ -9,6 +9,7 @@ import { shownUrl } from "./postgres.ts";
 import { keyPath } from "./problems.ts";
 import { fullPath, type Origin } from "./references.ts";
 import { configSchema } from "./schema.ts";
+import { atOnce, type Steps } from "./steps.ts";
 import { BROKEN, listOf, mapOf, type Tree } from "./tree.ts";
 
 /** A value as written in the file. `***` if it is secret; an object stands for a map without entries. */
@@ -25,7 +26,7 @@ type Setting = {
 
 /** The keys in a flat list, in the order of the schema. The file has no errors. */
 export function listSettings(inspected: Loaded, file: string): readonly Setting[] {
-  return settingsIn(explain(inspected, { file, name: file }));
+  return settingsIn(atOnce(explain(inspected, { file, name: file })));
 }
 
 function settingsIn(found: Explained): readonly Setting[] {
@@ -63,36 +64,44 @@ type Place = { readonly path: string; readonly context: Context };
 
 const DEFAULT = "default";
 
-function explain(inspected: Loaded, names: Pick<Context, "file" | "name">): Explained {
+function* explain(inspected: Loaded, names: Pick<Context, "file" | "name">): Steps<Explained> {
   const { tree, origins, lineOf } = inspected;
-  return explainMap(configSchema.entries, tree ?? undefined, { path: "", context: { origins, lineOf, ...names } });
+  return yield* explainMap(configSchema.entries, tree ?? undefined, {
+    path: "",
+    context: { origins, lineOf, ...names },
+  });
 }
 
-function explainMap(entries: Entries, tree: Tree | undefined, { path, context }: Place): Explained {
+function* explainMap(entries: Entries, tree: Tree | undefined, { path, context }: Place): Steps<Explained> {
   const written = mapOf(tree);
-  const explained = Object.entries(entries).map(([name, schema]) => {
+  const explained: (readonly [name: string, Explained])[] = [];
+  for (const [name, schema] of Object.entries(entries)) {
     const below = { path: keyPath(path, name), context };
     const { unless } = manualOf(schema);
     const isReplaced = unless !== undefined && written.has(unless) && !written.has(name);
     const explanation: Explained = isReplaced
       ? { kind: "left out", path: below.path, words: `${unless} counts` }
-      : explainKey(schema, written.get(name), below);
-    return [name, explanation] as const;
-  });
+      : yield* explainKey(schema, written.get(name), below);
+    explained.push([name, explanation]);
+  }
   return { kind: "map", entries: explained };
 }
 
-function explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Place): Explained {
+function* explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Place): Steps<Explained> {
   const { path, context } = place;
   const value = tree === undefined ? v.getDefault(schema) : tree.value;
   if (value === undefined) return { kind: "left out", path, words: leftOutOf(schema) };
   const shape = shapeOf(schema, Array.isArray(value));
-  if (shape.kind === "map") return explainMap(shape.entries, tree, place);
+  if (shape.kind === "map") return yield* explainMap(shape.entries, tree, place);
   if (shape.kind === "names") {
     const entries = [...mapOf(tree)];
     if (entries.length === 0) return { kind: "value", path, value: {}, from: fromOf([tree], context) };
-    const named = (below: Tree) => explainKey(shape.value, below, { path: below.path, context });
-    return { kind: "map", entries: entries.map(([name, below]) => [name, named(below)]) };
+    const explained: (readonly [name: string, Explained])[] = [];
+    for (const [name, below] of entries) {
+      explained.push([name, yield* explainKey(shape.value, below, { path: below.path, context })]);
+      yield;
+    }
+    return { kind: "map", entries: explained };
   }
   if (shape.kind !== "list" || !Array.isArray(value)) {
     const withoutSecret = WITHOUT_SECRET[path];
@@ -105,9 +114,8 @@ function explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Plac
     return { kind: "value", path, value: plain, from: fromOf([tree], context) };
   }
   const from = fromOf([tree, ...listOf(tree)], context);
-  const items = tree
-    ? listOf(tree).map((item) => explainKey(shape.item, item, { path: item.path, context }))
-    : value.map((item): Explained => ({ kind: "value", path, value: item, from }));
+  const items: Explained[] = tree ? [] : value.map((item) => ({ kind: "value", path, value: item, from }));
+  for (const item of listOf(tree)) items.push(yield* explainKey(shape.item, item, { path: item.path, context }));
   return { kind: "list", path, items, from };
 }
 
@@ -152,8 +160,16 @@ type Lines = readonly Line[];
 
 /** A config file with every key, and with a comment behind each value that says where it comes from. */
 export function explainYaml(inspected: Loaded, file: string): string {
-  const explained = explain(inspected, { file, name: basename(file) });
-  const sections = explained.kind === "map" ? explained.entries.map(([name, entry]) => entryLines(name, entry)) : [];
+  return atOnce(explainInSteps(inspected, file));
+}
+
+/** The same for a daemon that has other work to do. */
+export function* explainInSteps(inspected: Loaded, file: string): Steps<string> {
+  const explained = yield* explain(inspected, { file, name: basename(file) });
+  const sections: Lines[] = [];
+  for (const [name, entry] of explained.kind === "map" ? explained.entries : []) {
+    sections.push(yield* entryLines(name, entry));
+  }
   const commented = sections.flat().filter(({ text, from }) => from !== undefined && text.length <= WIDEST);
   const column = Math.max(0, ...commented.map(({ text }) => text.length));
   const aligned = ({ text, from }: Line): string =>
@@ -161,31 +177,37 @@ export function explainYaml(inspected: Loaded, file: string): string {
   return sections.map((lines) => lines.map(aligned).join("")).join("\n");
 }
 
-function entryLines(name: string, entry: Explained): Lines {
+function* entryLines(name: string, entry: Explained): Steps<Lines> {
   switch (entry.kind) {
     case "left out":
       return [{ text: `# ${pair(name, null)}`, from: `default: ${entry.words}` }];
     case "value":
       return [{ text: pair(name, entry.value), from: entry.from }];
     case "map":
-      return [{ text: pair(name, null) }, ...indent(mapLines(entry))];
+      yield;
+      return [{ text: pair(name, null) }, ...indent(yield* mapLines(entry))];
     case "list": {
       // Plain values stand in one line if they fit there.
       const values = plainItems(entry);
       const text = values && pair(name, values);
       if (text && (text.length <= WIDEST || entry.items.length < 2)) return [{ text, from: entry.from }];
-      return [{ text: pair(name, null) }, ...indent(entry.items.flatMap((item) => dash(itemLines(item))))];
+      const lines: Line[] = [{ text: pair(name, null) }];
+      for (const item of entry.items) lines.push(...indent(dash(yield* itemLines(item))));
+      return lines;
     }
   }
 }
 
-function mapLines({ entries }: Extract<Explained, { kind: "map" }>): Lines {
-  return entries.flatMap(([name, entry]) => entryLines(name, entry));
+function* mapLines({ entries }: Extract<Explained, { kind: "map" }>): Steps<Lines> {
+  const all: Lines[] = [];
+  for (const [name, entry] of entries) all.push(yield* entryLines(name, entry));
+  return all.flat();
 }
 
-function itemLines(item: Explained): Lines {
-  if (item.kind === "map") return mapLines(item);
-  return entryLines("a", item).map((line) => ({ ...line, text: line.text.slice("a: ".length) }));
+function* itemLines(item: Explained): Steps<Lines> {
+  if (item.kind === "map") return yield* mapLines(item);
+  const lines = yield* entryLines("a", item);
+  return lines.map((line) => ({ ...line, text: line.text.slice("a: ".length) }));
 }
 
 /** Characters that break a line, or that a terminal would act on. */

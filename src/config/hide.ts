@@ -7,7 +7,7 @@ import type { Steps } from "./steps.ts";
 import { suggest } from "./suggest.ts";
 
 /** The values of these keys are never shown. */
-const SECRET_KEYS = ["writeKey", "token", "sharedSecret", "headers", "secret", "password"];
+const SECRET_KEYS = ["writeKey", "token", "readToken", "sharedSecret", "headers", "secret", "password"];
 
 /** A reference with its default apart, or any other character. What only looks like one may be part of a password. */
 const REFERENCE = /\$\$\{|(\$\{(?:[A-Za-z_]\w*|(?:file|credential):[^}]{1,1024}))(:-[^}]{0,1024})?\}|\S/g;

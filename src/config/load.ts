@@ -202,7 +202,7 @@ function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files):
       trustedProxies: ingest.trustedProxies.map(({ cidr }) => cidr),
       corsOrigins: ingest.corsOrigins.map((origin) => origin.toLowerCase()),
     },
-    admin: { listen: admin.listen, token: admin.token === undefined ? null : new Secret(admin.token) },
+    admin: { ...admin, token: secretOf(admin.token), readToken: secretOf(admin.readToken) },
     outbox: buildOutbox(outbox, { file, postgres }),
     delivery,
     log,
@@ -213,6 +213,10 @@ function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files):
       return { name, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
     }),
   };
+}
+
+function secretOf(text: string | undefined): Secret | null {
+  return text === undefined ? null : new Secret(text);
 }
 
 export function buildOutbox(

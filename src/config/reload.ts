@@ -6,12 +6,16 @@ import type { Clock } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { ConfigStatus } from "../model/status.ts";
 import { type Ms, SECOND } from "../model/units.ts";
+import type { Steps } from "./steps.ts";
 
 /** The result of reading the config now. */
 export type Read =
-  | { readonly config: Config | null; readonly problems: readonly Problem[] }
+  | { readonly config: Config | null; readonly problems: readonly Problem[]; readonly explain: Explain }
   /** Why it cannot be read, and whether to retry even if no file changes. */
   | { readonly unreadable: string; readonly again?: boolean };
+
+/** Writes what was read as YAML, with every key and without secrets (config/explain.ts). */
+export type Explain = () => Steps<string>;
 
 type ReloaderWorld = {
   readonly clock: Pick<Clock, "wall">;
@@ -19,7 +23,7 @@ type ReloaderWorld = {
   readonly file: string;
   readonly read: () => Promise<Read>;
   /** Builds all that the config needs, then swaps it in. If it rejects, nothing has changed. */
-  readonly apply: (config: Config) => Promise<Applied>;
+  readonly apply: (config: Config, explain: Explain) => Promise<Applied>;
   readonly report: Pick<Report, "daemon">;
 };
 
@@ -69,14 +73,14 @@ export function createReloader(world: ReloaderWorld): Reloader {
 async function reloadOnce({ file, read, apply, report }: ReloaderWorld): Promise<Reloaded> {
   const found = await read();
   if ("unreadable" in found) return { ...refuse(found.unreadable, []), ...(found.again && { again: true }) };
-  const { config, problems } = found;
+  const { config, problems, explain } = found;
   for (const { severity, line, column, path, message } of problems) {
     const what = severity === "error" ? "config_problem" : "config_warning";
     report.daemon(what, { config: file, line, column, key: path, reason: message });
   }
   if (config === null) return refuse("the config has errors", problems);
   try {
-    const { changes, needsRestart } = await apply(config);
+    const { changes, needsRestart } = await apply(config, explain);
     report.daemon("reloaded", {
       config: file,
       changes: changes.join("; ") || "none",

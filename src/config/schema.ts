@@ -97,6 +97,18 @@ const admin = v.strictObject({
     example: "${ADMIN_TOKEN}",
     leftOut: "none",
   }),
+  readToken: key(v.optional(ruled(TOKEN)), {
+    description: "A second token, for those who may look and change nothing.",
+    more: `With it, any request that is not a GET is refused, and so is a copy of the outbox. It sees all events, with
+      their personal data.`,
+    example: "${ADMIN_READ_TOKEN}",
+    leftOut: "none",
+  }),
+  dashboard: key(v.optional(flag(), true), {
+    description: "Whether a browser that opens its address gets the dashboard.",
+    more: "The page holds nothing secret, and asks for the token. No other web page may use the API.",
+    example: false,
+  }),
 });
 
 const LONGEST_KEEP = 36_500 * DAY;

@@ -43,7 +43,15 @@ export type Config = {
     readonly maxCall: number;
     readonly maxBatch: number;
   };
-  readonly admin: { readonly listen: Listen; readonly token: Secret | null };
+  readonly admin: {
+    readonly listen: Listen;
+    /** Allows everything; null: so does a request without one. */
+    readonly token: Secret | null;
+    /** Allows to look, and nothing else; null: there is none. */
+    readonly readToken: Secret | null;
+    /** Whether the dashboard is served. */
+    readonly dashboard: boolean;
+  };
   readonly outbox: {
     /** Where it is, to be shown: the SQLite file, or the database's URL without its password. */
     readonly path: string;
@@ -85,6 +93,9 @@ export type Problem = {
 
 /** The kind of every destination. An `integrations` object may use it as the name of all of them (SPEC.md 1.4). */
 export const DESTINATION_KIND = "Webhooks";
+
+/** The source of the test calls that an operator sends, and their user. No source of a config can have this name. */
+export const TEST_NAME = "fairlead:test";
 
 /** A receiver of events: one to five webhooks, of which any one has to accept (SPEC.md 2.1, 6). */
 export type Destination = {

@@ -18,6 +18,8 @@ export type Ports = {
   /** Reads the config again and calls `App.reload`. */
   readonly reload: Reload;
   readonly lastReload: () => ConfigStatus;
+  /** The config in force as YAML, without secrets. */
+  readonly configText: () => Promise<string>;
   /** The storage engine. Default: that of the config. */
   readonly openStore?: OpenStore;
   /** Called before each step of a migration, during the start. */

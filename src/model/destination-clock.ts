@@ -1,4 +1,5 @@
 import type { Fault } from "./fault.ts";
+import type { DeliveryName } from "./ports.ts";
 import type { At, Ms } from "./units.ts";
 
 /**
@@ -77,6 +78,8 @@ export type PauseReport = {
   paused(destination: string, waiting: number): void;
   /** All its waiting deliveries are tried at once by command. */
   retriedNow(destination: string, waiting: number): void;
+  /** A test call was accepted for it by command. */
+  tested(destination: string, test: DeliveryName): void;
   resumed(destination: string, after: { readonly paused: Ms; readonly waiting: number }): void;
   /**
    * A destination is still paused after the config was read; the operator may have forgotten it. `since`: by the wall clock.

@@ -43,10 +43,10 @@ export type Event = {
 
 /** The fields of an event that this server creates. `at`: by the wall clock. */
 export type OwnWords = Pick<Event, "type" | "messageId" | "userId"> &
-  Partial<Pick<Event, "traits" | "context">> & { readonly at: At };
+  Partial<Pick<Event, "event" | "properties" | "traits" | "context">> & { readonly at: At };
 
 /** An event that this server creates. */
-export function ownEvent({ type, messageId, userId, traits, context, at }: OwnWords): Event {
+export function ownEvent({ type, messageId, userId, event, properties, traits, context, at }: OwnWords): Event {
   return {
     type,
     messageId,
@@ -55,11 +55,11 @@ export function ownEvent({ type, messageId, userId, traits, context, at }: OwnWo
     anonymousId: undefined,
     previousId: undefined,
     groupId: undefined,
-    event: undefined,
+    event,
     name: undefined,
     category: undefined,
     channel: undefined,
-    properties: undefined,
+    properties,
     traits,
     context,
     integrations: undefined,
@@ -77,7 +77,8 @@ export type SkipRule =
   | "type_not_selected"
   | "integration_disabled"
   | "all_integrations_disabled"
-  | "historical";
+  | "historical"
+  | "test_of_another";
 
 export type Skip = { readonly destination: string; readonly rule: SkipRule };
 

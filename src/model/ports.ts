@@ -113,6 +113,8 @@ export type Entry = {
 export type Extra = Pick<Entry, "withdraws" | "notice" | "change"> & {
   /** Destinations that get it although they take no new events now. */
   readonly alsoTo?: readonly string[];
+  /** The only destination that gets it, whatever the rules say: it is a test of that one. */
+  readonly testOf?: string;
 };
 
 /**
@@ -285,6 +287,12 @@ export type Accept = (
   events: readonly Event[],
   extras?: readonly Extra[],
 ) => Promise<readonly Receipt[] | Fault>;
+
+/** Accepts a test call for one destination of the config, which is enabled (accept/test-call.ts). */
+export type SendTest = (destination: string) => Promise<Fault | DeliveryName>;
+
+/** A delivery that was accepted: the messageId of its event, and its own id, as `42-crm`. */
+export type DeliveryName = { readonly messageId: string; readonly delivery: string };
 
 /** Deletes users everywhere (SPEC.md 6). Resolves when the request is durable. */
 export type RequestDeletion = (request: DeletionRequest) => Promise<DeletionReceipt | Fault>;

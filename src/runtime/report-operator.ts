@@ -19,6 +19,8 @@ export function reportOperator(sinks: Sinks): OperatorReport {
     resumed: (destination, { paused, waiting }) =>
       log.line("info", "destination.resumed", { destination, waiting, paused: { ms: paused } }),
     retriedNow: (destination, waiting) => log.line("info", "destination.retried", { destination, waiting }),
+    tested: (destination, { delivery, messageId }) =>
+      log.line("info", "destination.tested", { destination, delivery, event: messageId }),
     stillPaused(destination, { since, waiting }) {
       const hint = "nothing is sent until `fairlead resume`";
       log.line("warning", "destination.still_paused", { destination, waiting, since: formatTime(since), hint });

@@ -129,6 +129,7 @@ export const event = named(
             "integration_disabled",
             "all_integrations_disabled",
             "historical",
+            "test_of_another",
           ]),
         }),
       ),

@@ -135,6 +135,7 @@ const statusProblem = named(
     what: v.string(),
     since: about("Null if it is not known.", v.nullable(time)),
     remedy: about("What to do about it.", v.string()),
+    destination: about("The destination it is about; left out if it is about none.", v.optional(v.string())),
   }),
 );
 
@@ -146,6 +147,10 @@ export const status = about(
       version: v.string(),
       pid: count,
       startedAt: time,
+      access: about(
+        "What the request may do. `read`: look, as `admin.readToken` says. `full`: everything; no token may be needed.",
+        v.picklist(["full", "read"]),
+      ),
       config,
       outbox,
       problems: about("What is wrong, and since when: the worst first.", v.array(statusProblem)),
@@ -194,6 +199,16 @@ export const retriedDestination = about(
   }),
 );
 
+export const testedDestination = about(
+  "The call was accepted, and is sent as any other.",
+  v.strictObject({
+    success,
+    messageId: about("Of the call: `GET /api/events/:messageId` says what becomes of it.", v.string()),
+    delivery: about("The id of its delivery.", v.string()),
+    paused: about("Whether it waits until the destination is resumed.", v.boolean()),
+  }),
+);
+
 const configProblem = named(
   "Problem",
   v.strictObject({
@@ -204,6 +219,14 @@ const configProblem = named(
     path: about("The key, as `destinations.crm.webhooks[0].url`; empty for the file itself.", v.string()),
     message: v.string(),
     text: about("The line of the file, as it stands there.", v.string()),
+  }),
+);
+
+export const shownConfig = about(
+  "As `fairlead check --explain` writes it.",
+  v.strictObject({
+    file: v.string(),
+    text: about("YAML with every key, the value in force, and where that comes from. Secrets are `***`.", v.string()),
   }),
 );
 

@@ -1,28 +1,69 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { checkAccess } from "../../src/admin/access.ts";
+import fc from "fast-check";
+import { accessOf, checkAccess, isOpen } from "../../src/admin/access.ts";
+import { isPage, PAGE_FILES, PAGE_PATHS } from "../../src/admin/pages.ts";
 import type { Listen } from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
+import { makeAdmin } from "../flow/make.ts";
 
 const LOOPBACK: Listen = { kind: "tcp", host: "127.0.0.1", port: 8081 };
+const SOCKET: Listen = { kind: "unix", path: "/run/fairlead/admin.sock" };
 
 type Ask = { readonly path?: string; readonly method?: string; readonly headers?: Record<string, string> };
+type Where = {
+  readonly listen?: Listen;
+  readonly token?: string | null;
+  readonly readToken?: string | null;
+  readonly dashboard?: boolean;
+};
+
+/** The refusal, or null for a request that may pass. */
+function refusalOf(request: Ask, where: Where = {}) {
+  const { path = "/metrics", method = "GET", headers = {} } = request;
+  const { listen = LOOPBACK, token = null, readToken = null, dashboard = true } = where;
+  const all = { host: "127.0.0.1:8081", ...headers };
+  const secretOf = (text: string | null) => (text === null ? null : new Secret(text));
+  const admin = { listen, token: secretOf(token), readToken: secretOf(readToken), dashboard };
+  return checkAccess(new Request(`http://127.0.0.1:8081${path}`, { method, headers: all }), admin);
+}
 
 /** The code of the refusal, or null for a request that may pass. */
-function ask(request: Ask, { listen = LOOPBACK, token = null as string | null } = {}): string | null {
-  const { path = "/metrics", method = "GET", headers = {} } = request;
-  const all = { host: "127.0.0.1:8081", ...headers };
-  const admin = { listen, token: token === null ? null : new Secret(token) };
-  return checkAccess(new Request(`http://127.0.0.1:8081${path}`, { method, headers: all }), admin)?.code ?? null;
+function ask(request: Ask, where: Where = {}): string | null {
+  return refusalOf(request, where)?.code ?? null;
 }
+
+/** What a browser sends of a page of this listener, or of one elsewhere. */
+const OWN = { origin: "http://127.0.0.1:8081", "sec-fetch-site": "same-origin" };
+const FOLLOWED = {
+  "sec-fetch-site": "cross-site",
+  "sec-fetch-mode": "navigate",
+  "sec-fetch-dest": "document",
+};
 
 describe("a web page in the operator's browser", () => {
   it("is refused by its Origin, whatever it asks for and whatever token it has", () => {
     for (const origin of ["https://evil.example.com", "http://127.0.0.1:8081", "null", ""]) {
-      for (const path of ["/metrics", "/healthz", "/api/deletions"]) {
+      for (const path of ["/metrics", "/healthz", "/api/deletions", "/"]) {
         assert.equal(ask({ path, headers: { origin } }), "forbidden_origin");
         const headers = { origin, authorization: "Bearer t" };
         assert.equal(ask({ path, headers }, { token: "t" }), "forbidden_origin");
+      }
+    }
+  });
+
+  it("is refused by its Sec-Fetch-Site, if it sends no Origin: an image, a script, a form, a frame", () => {
+    for (const site of ["cross-site", "same-site", "Same-Origin", "same-origin, cross-site", "", "x"]) {
+      for (const path of ["/metrics", "/healthz", "/api/status", "/", "/destinations/crm", "/dashboard/page.js"]) {
+        for (const rest of [
+          { "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" },
+          { "sec-fetch-mode": "no-cors", "sec-fetch-dest": "script" },
+          { "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" },
+          { "sec-fetch-mode": "cors", "sec-fetch-dest": "document" },
+          {},
+        ]) {
+          assert.equal(ask({ path, headers: { "sec-fetch-site": site, ...rest } }), "forbidden_origin", site);
+        }
       }
     }
   });
@@ -35,6 +76,8 @@ describe("a web page in the operator's browser", () => {
       "localhost.evil.com",
     ]) {
       assert.equal(ask({ headers: { host } }), "forbidden_host", host);
+      const headers = { host, origin: `http://${host}`, "sec-fetch-site": "same-origin" };
+      assert.equal(ask({ headers }), "forbidden_host", host);
     }
   });
 
@@ -48,11 +91,192 @@ describe("a web page in the operator's browser", () => {
   });
 });
 
+describe("the dashboard", () => {
+  it("may ask everything: its Origin is the Host, and the browser says that it is the same", () => {
+    for (const host of ["127.0.0.1:8081", "127.0.0.1:9999", "localhost:8081", "localhost", "[::1]:8081"]) {
+      for (const scheme of ["http", "https"]) {
+        const headers = { ...OWN, host, origin: `${scheme}://${host}`, "content-type": "application/json" };
+        for (const path of ["/api/status", "/api/reload", "/metrics", "/", "/healthz"]) {
+          for (const method of ["GET", "POST", "PUT", "DELETE"]) assert.equal(ask({ path, method, headers }), null);
+        }
+      }
+    }
+  });
+
+  it("needs no Origin for a GET, and a browser sends none", () => {
+    for (const site of ["same-origin", "none"]) assert.equal(ask({ headers: { "sec-fetch-site": site } }), null);
+  });
+
+  it("is no page of another port, scheme, user or spelling, and none without an origin", () => {
+    for (const origin of [
+      "http://127.0.0.1",
+      "http://127.0.0.1:3000",
+      "http://127.0.0.1:80810",
+      "http://localhost:8081",
+      "http://user@127.0.0.1:8081",
+      "http://127.0.0.1:8081@evil.example.com",
+      "http://127.0.0.1:8081/",
+      "http://127.0.0.1:8081, http://evil.example.com",
+      "HTTP://127.0.0.1:8081",
+      "http:127.0.0.1:8081",
+      "file://127.0.0.1:8081",
+      "http://x127.0.0.1:8081",
+      "127.0.0.1:8081",
+      "null",
+      "http://",
+      "",
+    ]) {
+      assert.equal(ask({ headers: { ...OWN, origin } }), "forbidden_origin", origin);
+    }
+  });
+
+  it("is not believed without the browser's word for it: over plain HTTP from afar it has none, and is told so", () => {
+    for (const site of ["cross-site", "same-site", "none", "", "same-origin, same-origin"]) {
+      assert.equal(ask({ headers: { ...OWN, "sec-fetch-site": site } }), "forbidden_origin", site);
+    }
+    const listen: Listen = { kind: "tcp", host: "192.0.2.7", port: 8081 };
+    const headers = { host: "192.0.2.7:8081", origin: "http://192.0.2.7:8081" };
+    assert.match(refusalOf({ headers }, { listen })?.message ?? "", /over HTTPS, or to localhost; open the dashboard/);
+    assert.equal(ask({ headers: { ...headers, "sec-fetch-site": "same-origin" } }, { listen }), null);
+  });
+
+  it("needs the token as everybody does", () => {
+    assert.equal(ask({ path: "/api/status", headers: OWN }, { token: "t" }), "unauthorized");
+    assert.equal(ask({ path: "/api/status", headers: { ...OWN, authorization: "Bearer t" } }, { token: "t" }), null);
+  });
+
+  it("has the Origin of a tunnel's end over a Unix socket, which is a name of loopback", () => {
+    const over = (host: string) =>
+      ask({ headers: { host, origin: `http://${host}`, "sec-fetch-site": "same-origin" } }, { listen: SOCKET });
+    for (const host of ["localhost:9000", "127.0.0.1:9000", "[::1]:9000", "localhost"]) assert.equal(over(host), null);
+    for (const host of ["", SOCKET.kind === "unix" ? encodeURIComponent(SOCKET.path) : ""]) {
+      assert.equal(over(host), "forbidden_origin", host);
+    }
+    for (const host of ["evil.example.com", "localhost.evil.com:9000", "192.0.2.7"]) {
+      assert.equal(over(host), "forbidden_host", host);
+    }
+  });
+
+  it("is where a link from elsewhere may lead, and to nothing else", () => {
+    for (const site of ["cross-site", "same-site"]) {
+      const headers = { ...FOLLOWED, "sec-fetch-site": site };
+      const pages = PAGE_PATHS.map((path) => path.replace(/:\w+/, "x%2Fy"));
+      for (const path of [...pages, "/deliveries?state=failed", "/live/"])
+        assert.equal(ask({ path, headers }), null, path);
+      for (const path of [
+        "/metrics",
+        "/healthz",
+        "/openapi.json",
+        "/api/status",
+        "/dashboard/page.js",
+        "/destinations",
+      ]) {
+        assert.equal(ask({ path, headers }), "forbidden_origin", path);
+      }
+      assert.equal(ask({ path: "/", method: "HEAD", headers }), null);
+      assert.equal(ask({ path: "/", method: "POST", headers }), "forbidden_origin");
+      assert.equal(ask({ path: "/", headers: { ...headers, host: "evil.example.com" } }), "forbidden_host");
+    }
+  });
+
+  it("has no exception once it is turned off", () => {
+    const off = { dashboard: false };
+    assert.equal(ask({ headers: OWN }, off), "forbidden_origin");
+    assert.equal(ask({ path: "/", headers: FOLLOWED }, off), "forbidden_origin");
+    assert.equal(ask({ path: "/" }, off), null);
+    assert.equal(ask({}, off), null);
+  });
+
+  it("needs no token for its page and its files, which hold nothing secret, and for nothing else", () => {
+    for (const path of ["/", "/destinations/crm", "/deliveries?state=failed", "/events/a%2Fb", "/dashboard/page.css"]) {
+      assert.equal(ask({ path }, { token: "t" }), null, path);
+    }
+    for (const path of [
+      "/destinations",
+      "/destinations/crm/pause",
+      "/deliveries/42-crm/retry",
+      "/dashboard",
+      "/dashboardx",
+      "/live/x",
+      "/Live",
+      "//live",
+      "/api/live",
+      "/api/deliveries",
+      "/x?/live",
+    ]) {
+      assert.equal(ask({ path }, { token: "t" }), "unauthorized", path);
+    }
+    assert.ok(isOpen(PAGE_FILES.replace("*", "page.js")));
+  });
+});
+
+describe("headers that a page elsewhere can cause", () => {
+  const names = [
+    "127.0.0.1",
+    "localhost",
+    "[::1]",
+    "LOCALHOST",
+    "evil.example.com",
+    "127.0.0.1.evil.example.com",
+    "a@b",
+  ];
+  const hosts = names.flatMap((name) => ["", ":8081", ":80", ":3000", ":x"].map((port) => name + port));
+  const origins = ["http://", "https://", "file://"].flatMap((scheme) => hosts.map((host) => scheme + host));
+  const listens: Listen[] = [LOOPBACK, SOCKET, { kind: "tcp", host: "::1", port: 8081 }];
+  const requests = fc.record({
+    host: fc.constantFrom(...hosts),
+    origin: fc.oneof(fc.constant(null), fc.constantFrom("null", "", ...origins)),
+    site: fc.constantFrom("cross-site", "same-site"),
+    mode: fc.constantFrom("navigate", "cors", "no-cors", "websocket"),
+    dest: fc.constantFrom("document", "iframe", "empty", "script"),
+    authorization: fc.constantFrom("", "Bearer t"),
+    path: fc.constantFrom(
+      "/",
+      "/live",
+      "/events/x",
+      "/api/status",
+      "/api/reload",
+      "/metrics",
+      "/healthz",
+      "/dashboard/x",
+    ),
+    method: fc.constantFrom("GET", "HEAD", "POST"),
+    listen: fc.constantFrom(...listens),
+    token: fc.constantFrom(null, "t"),
+    dashboard: fc.boolean(),
+  });
+
+  it("pass only if they are a link to the dashboard that was followed", () => {
+    let passed = 0;
+    fc.assert(
+      fc.property(requests, ({ host, origin, site, mode, dest, authorization, path, method, ...where }) => {
+        // To a page with the name that it asks for, a browser says that it is the same: its name was given this address.
+        const isRebound = origin === `http://${host}` && host.includes("evil");
+        const headers: Record<string, string> = {
+          host,
+          authorization,
+          ...(origin !== null && { origin }),
+          "sec-fetch-site": isRebound ? "same-origin" : site,
+          "sec-fetch-mode": mode,
+          "sec-fetch-dest": dest,
+        };
+        const type = { "content-type": "application/json" };
+        if (ask({ path, method, headers: { ...headers, ...type } }, where) !== null) return;
+        passed++;
+        assert.ok(where.dashboard && isPage(path) && method !== "POST" && origin === null);
+        assert.deepEqual([mode, dest], ["navigate", "document"]);
+      }),
+      { numRuns: 20_000 },
+    );
+    assert.ok(passed > 0);
+  });
+});
+
 describe("a request with a Host that no URL can have", () => {
   it("is checked like any other: where all addresses are listened on, by its token", () => {
     const headers = { host: "a:99999" };
     const at = (url: string): Request => ({ url, method: "GET", headers: new Headers(headers) }) as Request;
-    const admin = { listen: { ...LOOPBACK, host: "0.0.0.0" }, token: new Secret("t") };
+    const admin = makeAdmin({ listen: { kind: "tcp", host: "0.0.0.0", port: 8081 }, token: new Secret("t") });
     assert.equal(checkAccess(at("http://a:99999/metrics"), admin)?.code, "unauthorized");
     assert.equal(checkAccess(at("http://a:99999/healthz"), admin), null);
   });
@@ -76,7 +300,7 @@ describe("the Host of a request", () => {
     const listen: Listen = { kind: "tcp", host: name, port: 8081 };
     const headers: Record<string, string> = host === null ? {} : { host };
     const request = new Request("http://127.0.0.1:8081/metrics", { headers });
-    return checkAccess(request, { listen, token: null }) === null;
+    return checkAccess(request, makeAdmin({ listen })) === null;
   }
 
   it("is the listener's, with its port, another, or none: a tunnel has one of its own", () => {
@@ -135,7 +359,7 @@ describe("the Host of a request", () => {
   });
 
   describe("over a Unix socket", () => {
-    const listen: Listen = { kind: "unix", path: "/run/fairlead/admin.sock" };
+    const listen = SOCKET;
     const over = (host: string, token: string | null = null) => ask({ headers: { host } }, { listen, token });
 
     it("is a name of loopback, which curl, nginx and the commands send", () => {
@@ -151,7 +375,7 @@ describe("the Host of a request", () => {
       }
       const request = new Request("http://localhost/metrics");
       request.headers.delete("host");
-      assert.equal(checkAccess(request, { listen, token: null }), null);
+      assert.equal(checkAccess(request, makeAdmin({ listen })), null);
     });
 
     it("is no other name: a page could have given it to loopback, and come through a tunnel", () => {
@@ -172,7 +396,7 @@ describe("the Host of a request", () => {
     it("is said in the refusal, and what to do", () => {
       const request = new Request("http://localhost/metrics", { headers: { host: "evil.example.com" } });
       assert.equal(
-        checkAccess(request, { listen, token: null })?.message,
+        checkAccess(request, makeAdmin({ listen }))?.message,
         'the Host header ("evil.example.com") is no name of this Unix socket; send localhost, as in http://localhost/',
       );
     });
@@ -213,5 +437,43 @@ describe("the token", () => {
       assert.equal(ask({ path }, { token }), "unauthorized", path);
     }
     assert.equal(ask({ path: "/healthz/../metrics" }, { token }), "unauthorized");
+  });
+});
+
+describe("admin.readToken", () => {
+  const both = { token: "t0ken", readToken: "eyes" };
+  const eyes = { authorization: "Bearer eyes", "content-type": "application/json" };
+
+  it("opens whatever only looks", () => {
+    for (const path of ["/api/status", "/metrics", "/openapi.json", "/api/live"]) {
+      for (const method of ["GET", "HEAD"]) assert.equal(ask({ path, method, headers: eyes }, both), null);
+    }
+  });
+
+  it("is refused what changes something, and the refusal says which token it takes", () => {
+    for (const method of ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
+      assert.equal(ask({ path: "/api/reload", method, headers: eyes }, both), "read_only", method);
+    }
+    const { message } = refusalOf({ method: "POST", headers: eyes }, both) ?? {};
+    assert.equal(message, "admin.readToken may only look; this needs admin.token");
+    assert.equal(ask({ method: "POST", headers: { ...eyes, authorization: "Bearer t0ken" } }, both), null);
+  });
+
+  it("is as exact as the other one", () => {
+    for (const token of ["Eyes", "eye", "eyess", "t0keneyes", ""]) {
+      assert.equal(ask({ headers: { authorization: `Bearer ${token}` } }, both), "unauthorized", token);
+    }
+    assert.equal(ask({ headers: eyes }, { token: "t0ken" }), "unauthorized");
+  });
+
+  it("is what the status calls read; the other token, and none where none is needed, are full", () => {
+    const [token, readToken] = [new Secret("t0ken"), new Secret("eyes")];
+    const access = (authorization: string, admin = makeAdmin({ token, readToken })) =>
+      accessOf(new Request("http://a/api/status", { headers: { authorization } }), admin);
+    assert.deepEqual(
+      ["Bearer eyes", "Bearer t0ken", "Bearer x", ""].map((one) => access(one)),
+      ["read", "full", null, null],
+    );
+    assert.equal(access("Bearer x", makeAdmin()), "full");
   });
 });

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { isOpen } from "../../src/admin/access.ts";
 import { fault, StoreAway } from "../../src/model/fault.ts";
+import { Secret } from "../../src/model/secret.ts";
+import { makeAdmin } from "../flow/make.ts";
 import { startAdmin } from "./make.ts";
 
 describe("the operator's API", () => {
@@ -19,7 +22,7 @@ describe("the operator's API", () => {
   });
 
   it("has nothing elsewhere, and says so in the house's shape", async () => {
-    for (const path of ["/", "/api", "/api/deletion", "/health"]) {
+    for (const path of ["/api", "/api/deletion", "/health", "/deliveries/1/2"]) {
       const { status, text } = await startAdmin().get(path);
       const message = `nothing is at ${path}`;
       assert.deepEqual(
@@ -34,6 +37,43 @@ describe("the operator's API", () => {
       const { status, text } = await startAdmin().get(path, { origin: "https://evil.example.com" });
       assert.deepEqual([status, JSON.parse(text).code], [403, "forbidden_origin"]);
     }
+  });
+
+  it("opens no route of its own without the token by what is open for the dashboard", async () => {
+    const { paths } = JSON.parse((await startAdmin().get("/openapi.json")).text);
+    const open = Object.keys(paths).filter((path) => isOpen(path.replace(/\{\w+\}/g, "x")));
+    assert.deepEqual(open, ["/healthz", "/readyz"]);
+  });
+
+  it("lets admin.readToken look, and gives it neither a copy of the outbox nor the salt, however the path is written", async () => {
+    const tokens = { token: new Secret("t0ken"), readToken: new Secret("eyes") };
+    const admin = startAdmin({ stranded: { admin: () => makeAdmin(tokens) } });
+    const [all, eyes] = [{ authorization: "Bearer t0ken" }, { authorization: "Bearer eyes" }];
+    assert.equal(JSON.parse((await admin.get("/api/status", eyes)).text).access, "read");
+    assert.equal(JSON.parse((await admin.get("/api/status", all)).text).access, "full");
+    const refused = await admin.post("/api/reload", {}, eyes);
+    assert.deepEqual([refused.status, JSON.parse(refused.text).code], [403, "read_only"]);
+    assert.equal(JSON.parse((await admin.post("/api/reload", {}, all)).text).code, "config_invalid");
+    for (const path of ["/api/backup", "/api/backup/", "/api/%62ackup"]) {
+      assert.equal(JSON.parse((await admin.get(path, eyes)).text).code, "read_only", path);
+      assert.equal(JSON.parse((await admin.get(path, all)).text).code, "outbox_in_place", path);
+    }
+    assert.equal(JSON.parse((await admin.get("/api/deletions/salt", eyes)).text).code, "read_only");
+  });
+
+  it("shows the config in force, and which keys keep their old value until a restart", async () => {
+    const file = "config.yaml";
+    const { text } = await startAdmin().get("/api/config");
+    assert.deepEqual(JSON.parse(text), { file, text: "sources: {}\n" });
+    const config = { needsRestart: ["admin.listen", "outbox.path"] };
+    const kept = JSON.parse((await startAdmin({ status: { config } }).get("/api/config")).text).text;
+    assert.deepEqual(kept.split("\n"), [
+      "# admin.listen has changed: the old value is in force until a restart.",
+      "# outbox.path has changed: the old value is in force until a restart.",
+      "",
+      "sources: {}",
+      "",
+    ]);
   });
 
   it("says that the store is away, which is no bug", async () => {

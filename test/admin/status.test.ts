@@ -134,6 +134,7 @@ describe("GET /api/status", () => {
         what: "crm: https://a.example.com/hook does not answer (503)",
         since,
         remedy: "once it is well again: fairlead retry crm",
+        destination: "crm",
       },
     ]);
   });

@@ -147,6 +147,44 @@ describe("fairlead reload", () => {
   });
 });
 
+describe("GET /api/config", () => {
+  it(
+    "shows the config in force without its secrets, while the file has another one or a bad one",
+    PATIENT,
+    async () => {
+      await using w = await makeWorld();
+      const config = JSON.parse(configFor("old-key"));
+      const write = (maxSize: string) =>
+        w.write("config.yaml", JSON.stringify({ ...config, outbox: { maxSize, path: "outbox.db" } }));
+      await write("100MB");
+      const daemon = await w.serve();
+      assert.match(await shownConfig(daemon), /^ {2}maxSize: 100MB +# config\.yaml:1$/m);
+      await write("200MB");
+      await runReload(w, daemon);
+      const before = await shownConfig(daemon);
+      assert.match(before, /^ {2}maxSize: 200MB/m);
+      await w.write("config.yaml", "nonsense");
+      await runReload(w, daemon);
+      assert.equal(await shownConfig(daemon), before);
+      config.ingest.listen = "127.0.0.1:1";
+      await write("200MB");
+      await runReload(w, daemon);
+      assert.match(
+        await shownConfig(daemon),
+        /^# ingest\.listen has changed: the old value is in force until a restart\.\n\n/,
+      );
+    },
+  );
+});
+
+async function shownConfig({ admin }: Daemon): Promise<string> {
+  const { file, text } = (await (await fetch(`${admin}/api/config`)).json()) as { file: string; text: string };
+  assert.match(file, /config\.yaml$/);
+  assert.doesNotMatch(text, /old-key|growth/);
+  assert.match(text, /^ {4}writeKey: "\*\*\*" /m);
+  return text;
+}
+
 describe("fairlead status", () => {
   it("says how the daemon is, what fails and why, and that a bad config is not in force", PATIENT, async () => {
     await using w = await makeWorld();

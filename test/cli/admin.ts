@@ -5,7 +5,7 @@ import { createClock } from "../../src/runtime/clock.ts";
 import { createServe } from "../../src/runtime/serve.ts";
 import { NEVER_PAUSED } from "../admin/make.ts";
 import { UNSHIFTED } from "../flow/clock.ts";
-import { makeDestination } from "../flow/make.ts";
+import { makeAdmin, makeDestination } from "../flow/make.ts";
 import { askAdmin } from "./run.ts";
 
 const LISTEN = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
@@ -16,7 +16,7 @@ export async function serveAdmin(world: Partial<AdminWorld>) {
   const listener = await createServe()(
     LISTEN,
     createAdmin({
-      admin: () => ({ listen: LISTEN, token: null }),
+      admin: () => makeAdmin({ listen: LISTEN }),
       bodies: createBodies(clock),
       clock,
       timeline: UNSHIFTED,

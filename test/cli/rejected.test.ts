@@ -5,7 +5,7 @@ import { type Asked, type RejectedCall, toWords } from "../../src/cli/rejected.t
 import { fault } from "../../src/model/fault.ts";
 import type { Rejection } from "../../src/model/refusal.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { makeSource } from "../flow/make.ts";
+import { makeAdmin, makeSource } from "../flow/make.ts";
 import { serveAdmin } from "./admin.ts";
 import { SLOW } from "./run.ts";
 
@@ -31,7 +31,8 @@ const NEW: Rejection = {
 /** The operator's API of a daemon that has refused two calls, and the command that asks it. */
 async function startAdmin(token: string | null = null) {
   const world: Partial<AdminWorld> = {
-    admin: () => ({ listen: { kind: "unix", path: "/unused" }, token: token === null ? null : new Secret(token) }),
+    admin: () =>
+      makeAdmin({ listen: { kind: "unix", path: "/unused" }, token: token === null ? null : new Secret(token) }),
     sources: () => [makeSource({ name: "website" }), makeSource({ name: "a&b=c" })],
     rejections: { newest: (limit) => [NEW, OLD].slice(0, limit) },
   };

@@ -28,6 +28,7 @@ const STATUS: DaemonStatus = {
   version: "1.2.3",
   pid: 4711,
   startedAt: ago(3 * HOUR + 12 * MINUTE),
+  access: "full",
   config: { file: "/etc/fairlead/config.yaml", readAt: ago(HOUR), refused: null, needsRestart: [] },
   outbox: {
     path: "/var/lib/fairlead/fairlead.db",

@@ -4,7 +4,7 @@ import { describeChanges, keysForRestart, withFixedKeys } from "../../src/config
 import type { Config, Destination, Source } from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { HOUR, MB, SECOND } from "../../src/model/units.ts";
-import { makeConfig, makeDestination, makeIngest, makeSource, URL_A, URL_B } from "../flow/make.ts";
+import { makeAdmin, makeConfig, makeDestination, makeIngest, makeSource, URL_A, URL_B } from "../flow/make.ts";
 
 /** From the usual config to one with these parts. */
 function changesTo(next: Partial<Config>, old: Partial<Config> = {}): readonly string[] {
@@ -62,6 +62,8 @@ describe("what a reload changes, in words", () => {
     ]);
     const { admin } = makeConfig();
     assert.deepEqual(changesTo({ admin: { ...admin, token: new Secret("t") } }), ["admin.token changed"]);
+    assert.deepEqual(changesTo({ admin: { ...admin, readToken: new Secret("r") } }), ["admin.readToken changed"]);
+    assert.deepEqual(changesTo({ admin: { ...admin, dashboard: false } }), ["admin.dashboard true → false"]);
   });
 
   it("is which sources and destinations came, went, were switched on and off", () => {
@@ -147,7 +149,7 @@ describe("what a running daemon cannot change", () => {
     const old = makeConfig();
     const next = makeConfig({
       ingest: makeIngest({ listen: LISTEN, reusePort: true, tls: TLS, corsOrigins: [] }),
-      admin: { listen: LISTEN, token: new Secret("t") },
+      admin: makeAdmin({ listen: LISTEN, token: new Secret("t"), dashboard: false }),
       outbox: { ...old.outbox, path: "/elsewhere.db", maxSize: 7 },
     });
     const fixed = ["ingest.listen", "ingest.reusePort", "ingest.tls", "admin.listen", "outbox.path"];
@@ -156,20 +158,22 @@ describe("what a running daemon cannot change", () => {
       ...next,
       ingest: { ...old.ingest, corsOrigins: [] },
       // A new token counts at once, wherever it listens.
-      admin: { listen: old.admin.listen, token: next.admin.token },
+      admin: { ...next.admin, listen: old.admin.listen },
       outbox: { ...old.outbox, maxSize: 7 },
     });
   });
 
   it("is not the token of a listener that the world may reach: that is changed, and never lost", () => {
-    const token = new Secret("old");
-    const old = makeConfig({ admin: { listen: { ...LISTEN, host: "0.0.0.0" }, token } });
-    const elsewhere = { listen: LISTEN, token: null };
-    assert.equal(withFixedKeys(old, makeConfig({ admin: elsewhere })).admin.token, token);
-    const renewed = new Secret("new");
-    assert.equal(withFixedKeys(old, makeConfig({ admin: { ...elsewhere, token: renewed } })).admin.token, renewed);
-    const loopback = makeConfig({ admin: { listen: LISTEN, token } });
-    assert.equal(withFixedKeys(loopback, makeConfig({ admin: elsewhere })).admin.token, null);
+    const admin = { token: new Secret("old"), readToken: new Secret("eyes") };
+    const old = makeConfig({ admin: makeAdmin({ listen: { ...LISTEN, host: "0.0.0.0" }, ...admin }) });
+    const elsewhere = makeConfig({ admin: makeAdmin({ listen: LISTEN, dashboard: false }) });
+    assert.deepEqual(withFixedKeys(old, elsewhere).admin, { ...old.admin, dashboard: false });
+    const renewed = { token: new Secret("new"), readToken: null };
+    const other = makeConfig({ admin: makeAdmin({ listen: LISTEN, ...renewed }) });
+    assert.deepEqual(withFixedKeys(old, other).admin, { ...old.admin, ...renewed });
+    const loopback = makeConfig({ admin: makeAdmin({ listen: LISTEN, ...admin }) });
+    assert.equal(withFixedKeys(loopback, elsewhere).admin.token, null);
+    assert.equal(withFixedKeys(loopback, elsewhere).admin.readToken, null);
   });
 
   it("is not the certificate, nor the token of a listener that stays", () => {

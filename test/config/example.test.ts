@@ -52,6 +52,7 @@ describe("config.example.yaml", () => {
     assert.equal(config?.outbox.postgres?.password?.reveal(), "/etc/fairlead/db-password");
     assert.equal(config?.ingest.tls?.key.reveal(), KEY);
     assert.equal(config?.admin.token?.reveal(), "ADMIN_TOKEN");
+    assert.equal(config?.admin.readToken?.reveal(), "ADMIN_READ_TOKEN");
     assert.deepEqual(config?.destinations[0]?.types, ["identify", "track"]);
     assert.equal(config?.destinations[0]?.webhooks[0]?.headers[1]?.[1].reveal(), "Bearer /etc/fairlead/crm-token");
     assert.equal(config?.destinations[0]?.webhooks[0]?.tls?.ca, CERTS.ca);

@@ -13,7 +13,7 @@ ingest:
   listen: \${LISTEN:-0.0.0.0:80}
   tls: { cert: tls/cert.pem, key: "\${KEY_FILE}" }
 admin:
-  token: \${ADMIN_TOKEN}
+  { token: "\${ADMIN_TOKEN}", readToken: eyes }
 outbox: { maxSize: "\${file:size}" }
 sources:
   website: { writeKey: abc, ip: truncate }
@@ -46,6 +46,8 @@ const EXPLAINED = `ingest:
 admin:
   listen: 127.0.0.1:8081                # default
   token: "***"                          # config.yaml:6, from $ADMIN_TOKEN
+  readToken: "***"                      # config.yaml:6
+  dashboard: true                       # default
 
 outbox:
   path: /etc/fairlead/fairlead.db       # default

@@ -26,7 +26,7 @@ ingest:
   corsOrigins: [https://*.Example.com, "null", capacitor://localhost]
   maxCall: 1MiB
   maxBatch: 4MB
-admin: { listen: "unix:/run/fairlead/admin.sock", token: "\${TOKEN}" }
+admin: { listen: "unix:/run/fairlead/admin.sock", token: "\${TOKEN}", readToken: eyes, dashboard: false }
 outbox: { path: /var/lib/fairlead/outbox.db, maxSize: 1.5GB, freeDisk: 512MB, keepDelivered: 0s, keepFailed: 1h30m }
 delivery: { timeout: 250ms, cutoff: 10m, concurrency: 200 }
 log: { level: debug, format: json }
@@ -62,7 +62,12 @@ describe("loadConfig", () => {
         maxCall: 32 * KB,
         maxBatch: 500 * KB,
       },
-      admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
+      admin: {
+        listen: { kind: "tcp", host: "127.0.0.1", port: 8081 },
+        token: null,
+        readToken: null,
+        dashboard: true,
+      },
       outbox: {
         path: "/etc/fairlead/fairlead.db",
         postgres: null,
@@ -116,7 +121,12 @@ describe("loadConfig", () => {
         maxCall: MB,
         maxBatch: 4 * MB,
       },
-      admin: { listen: { kind: "unix", path: "/run/fairlead/admin.sock" }, token: "secret t" },
+      admin: {
+        listen: { kind: "unix", path: "/run/fairlead/admin.sock" },
+        token: "secret t",
+        readToken: "secret eyes",
+        dashboard: false,
+      },
       outbox: {
         path: "/var/lib/fairlead/outbox.db",
         postgres: null,
@@ -267,6 +277,22 @@ describe("loadConfig", () => {
         .problems.map(({ message }) => message)
         .join(),
       /^must not be empty$/,
+    );
+  });
+
+  it("takes a token for those who only look beside the other one, and not the same", () => {
+    const alone = errorsOf(`${MINIMAL}admin: { readToken: hush-hush }\n`).join();
+    assert.match(alone, /admin\.readToken: needs an admin\.token beside it/);
+    const same = errorsOf(`${MINIMAL}admin: { token: hush-hush, readToken: hush-hush }\n`).join();
+    assert.match(same, /admin\.readToken: is the same as admin\.token/);
+    assert.doesNotMatch(alone + same, /hush/);
+    assert.deepEqual(errorsOf(`${MINIMAL}admin: { token: a, readToken: b }\n`), []);
+    // Nothing is known of one that only systemd's unit can read.
+    const credentials = "admin: { token: '${credential:a}', readToken: '${credential:a}' }\n";
+    const { problems } = load(MINIMAL + credentials, {}, { credentials: "unit only" });
+    assert.deepEqual(
+      problems.filter(({ severity }) => severity === "error"),
+      [],
     );
   });
 

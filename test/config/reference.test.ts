@@ -110,6 +110,7 @@ function completed(written: string): string {
   ];
   for (const [path, value] of needed) if (!document.hasIn(path)) document.setIn(path, value);
   if (document.hasIn(["ingest", "reusePort"])) document.setIn(["admin", "listen"], "127.0.0.1:9081");
+  if (document.hasIn(["admin", "readToken"])) document.setIn(["admin", "token"], "another");
   const tls = document.getIn(["ingest", "tls"]);
   if (isMap(tls) && !tls.has("cert")) tls.set("cert", "/etc/fairlead/tls/fullchain.pem");
   if (isMap(tls) && !tls.has("key")) tls.set("key", "/etc/fairlead/tls/privkey.pem");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createReloader, type Read, watchConfig } from "../../src/config/reload.ts";
+import { createReloader, type Explain, type Read, watchConfig } from "../../src/config/reload.ts";
+import { atOnce, type Steps } from "../../src/config/steps.ts";
 import type { Config, Problem } from "../../src/model/config.ts";
 import type { Reloaded } from "../../src/model/daemon.ts";
 import { StoreAway } from "../../src/model/fault.ts";
@@ -16,16 +17,24 @@ const ERROR: Problem = { ...WARNING, severity: "error", path: "log.level", messa
 
 type Told = readonly [what: string, fields: Parameters<Report["daemon"]>[1]];
 
-function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
+type Readable = Extract<Read, { readonly config: unknown }>;
+
+/** What is read is explained by nothing unless a test says otherwise. */
+type Found = Exclude<Read, Readable> | (Omit<Readable, "explain"> & Partial<Readable>);
+
+function start(read: () => Found, apply?: (config: Config, explain: Explain) => Promise<void>) {
   const told: Told[] = [];
   const applied: Config[] = [];
   const clock = createFalseClock();
   const { reload, status } = createReloader({
     clock,
     file: "config.yaml",
-    read: async () => read(),
-    async apply(config) {
-      await apply?.(config);
+    async read() {
+      const found = read();
+      return "config" in found ? { explain: () => explained(""), ...found } : found;
+    },
+    async apply(config, explain) {
+      await apply?.(config, explain);
       applied.push(config);
       return { changes: ["log.level info → debug", "source a added"], needsRestart: ["ingest.listen"] };
     },
@@ -34,7 +43,23 @@ function start(read: () => Read, apply?: (config: Config) => Promise<void>) {
   return { clock, reload, status, told, applied };
 }
 
+function* explained(text: string): Steps<string> {
+  yield;
+  return text;
+}
+
 describe("a reload", () => {
+  it("applies a config together with what explains it", async () => {
+    const texts: string[] = [];
+    const config = makeConfig();
+    const { reload } = start(
+      () => ({ config, problems: [], explain: () => explained("log: {}\n") }),
+      async (_, explain) => void texts.push(atOnce(explain())),
+    );
+    await reload();
+    assert.deepEqual(texts, ["log: {}\n"]);
+  });
+
   it("tells what is different, what needs a restart, and the warnings", async () => {
     const config = makeConfig();
     const { reload, told, applied } = start(() => ({ config, problems: [WARNING] }));

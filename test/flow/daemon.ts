@@ -131,6 +131,7 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
       };
     },
     reload: async () => options.reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
+    configText: async () => "",
     lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),
     async openStore(its) {
       const opened = await (options.openStore ?? outbox.open)(its);

@@ -47,10 +47,15 @@ export function makeIngest(ingest: Partial<Config["ingest"]> = {}): Config["inge
   };
 }
 
+export function makeAdmin(admin: Partial<Config["admin"]> = {}): Config["admin"] {
+  const listen = { kind: "tcp", host: "127.0.0.1", port: 8081 } as const;
+  return { listen, token: null, readToken: null, dashboard: true, ...admin };
+}
+
 export function makeConfig(config: Partial<Config> = {}): Config {
   return {
     ingest: makeIngest(),
-    admin: { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null },
+    admin: makeAdmin(),
     outbox: {
       path: ":memory:",
       postgres: null,

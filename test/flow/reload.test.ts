@@ -5,7 +5,7 @@ import { MB, SECOND } from "../../src/model/units.ts";
 import { verify } from "../../src/webhook/signature.ts";
 import { SLOW } from "../slow.ts";
 import { startDaemon } from "./daemon.ts";
-import { makeDestination, makeIngest, makeSource, URL_A, URL_B } from "./make.ts";
+import { makeAdmin, makeDestination, makeIngest, makeSource, URL_A, URL_B } from "./make.ts";
 
 const TRACK = { userId: "u1", event: "Signed Up", messageId: "m1" };
 
@@ -75,10 +75,10 @@ describe("a reload", () => {
   });
 
   it("does not take the token away from a listener that the world can reach", async () => {
-    const open = { listen: { kind: "tcp", host: "0.0.0.0", port: 8081 }, token: new Secret("t") } as const;
+    const listen = { kind: "tcp", host: "0.0.0.0", port: 8081 } as const;
+    const open = makeAdmin({ listen, token: new Secret("t") });
     await using d = await startDaemon({ config: { admin: open } });
-    const closed = { listen: { kind: "tcp", host: "127.0.0.1", port: 8081 }, token: null } as const;
-    const { needsRestart } = await d.app.reload({ ...d.config, admin: closed });
+    const { needsRestart } = await d.app.reload({ ...d.config, admin: makeAdmin() });
     assert.deepEqual(needsRestart, ["admin.listen"]);
     assert.equal((await d.admin("GET", "/metrics")).status, 401);
   });

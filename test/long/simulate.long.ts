@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { findFault, RARE_FAULTS } from "../simulate/find-fault.ts";
 import { search } from "../simulate/search.ts";
-import { createFalseDisk, type FalseDisk } from "../simulate/world/disk.ts";
+import { createDiskEngine } from "../simulate/world/lives.ts";
+import type { Engine } from "../simulate/world/world.ts";
 
 const FIRST_SEED = 10_001;
 const SEEDS = 1_000;
@@ -14,16 +15,16 @@ const LIMIT = { timeout: 1_200_000 };
 /** A fault that takes more seeds than that would slip through. */
 const MOST_SEEDS = 500;
 
-let disk: FalseDisk;
+let engine: Engine;
 before(async () => {
-  disk = await createFalseDisk();
+  engine = await createDiskEngine();
 });
-after(() => disk.remove());
+after(() => engine.remove());
 
 describe("whatever happens, for longer", () => {
   for (let firstSeed = FIRST_SEED; firstSeed < FIRST_SEED + SEEDS; firstSeed += AT_ONCE) {
     it(`nothing is lost, or sent too often, too early or wrongly: seeds from ${firstSeed} on`, LIMIT, async () => {
-      const result = await search({ firstSeed, seeds: AT_ONCE, steps: STEPS }, disk);
+      const result = await search({ firstSeed, seeds: AT_ONCE, steps: STEPS }, engine);
       if ("trace" in result)
         assert.fail(`${result.trace}\nrun it again: make simulate TRACE=file, with these lines in the file`);
     });
@@ -33,7 +34,7 @@ describe("whatever happens, for longer", () => {
 describe("the simulator finds, in many seeds, a daemon that", () => {
   for (const fault of RARE_FAULTS) {
     it(fault.what, LIMIT, async () => {
-      assert.notEqual(await findFault(fault, MOST_SEEDS, disk), null, `not found with ${MOST_SEEDS} seeds`);
+      assert.notEqual(await findFault(fault, { mostSeeds: MOST_SEEDS, engine }), null, `not found with ${MOST_SEEDS} seeds`);
     });
   }
 });

@@ -1,6 +1,7 @@
 import { again, batch, call, rush } from "./acts/calls.ts";
 import { calm, heal, receiver } from "./acts/calm.ts";
 import { reload } from "./acts/config.ts";
+import { cutOff, loseAnswer, skew, suspend, trouble, wait } from "./acts/daemons.ts";
 import { discard, move, pause, replay, resume, retry, retryAll } from "./acts/operator.ts";
 import { crash, disk, found, pass, reboot, right, space, stop, vanish, wall } from "./acts/trouble.ts";
 import { audience, deletion, lift, members, removal } from "./acts/users.ts";
@@ -47,6 +48,12 @@ const ALL = {
   vanish,
   found,
   calm,
+  suspend,
+  cutOff,
+  loseAnswer,
+  wait,
+  skew,
+  trouble,
 };
 
 export type ActName = keyof typeof ALL;

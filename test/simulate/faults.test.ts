@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { COMMON_FAULTS, findFault } from "./find-fault.ts";
-import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
+import { createDiskEngine } from "./world/lives.ts";
+import type { Engine } from "./world/world.ts";
 
 /** A fault that takes more is rare: test/long/simulate.long.ts looks for those. */
 const MOST_SEEDS = 40;
@@ -10,15 +11,15 @@ const MOST_SEEDS = 40;
 const LIMIT = { timeout: 600_000 };
 
 describe("the simulator finds a daemon that", () => {
-  let disk: FalseDisk;
+  let engine: Engine;
   before(async () => {
-    disk = await createFalseDisk();
+    engine = await createDiskEngine();
   });
-  after(() => disk.remove());
+  after(() => engine.remove());
 
   for (const fault of COMMON_FAULTS) {
     it(fault.what, LIMIT, async () => {
-      const found = await findFault(fault, MOST_SEEDS, disk);
+      const found = await findFault(fault, { mostSeeds: MOST_SEEDS, engine });
       assert.notEqual(found, null, `not found with ${MOST_SEEDS} seeds`);
     });
   }

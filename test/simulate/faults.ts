@@ -5,9 +5,8 @@ import type { Ports } from "../../src/model/daemon.ts";
 import type { Delivery, Settlement } from "../../src/model/delivery.ts";
 import type { StoredClock } from "../../src/model/destination-clock.ts";
 import { isFault } from "../../src/model/fault.ts";
-import type { Append, Entry, Post, Receipt, Reply, Store, StoreChange } from "../../src/model/ports.ts";
+import type { Append, Clock, Entry, Post, Receipt, Reply, Store, StoreChange } from "../../src/model/ports.ts";
 import { SECOND } from "../../src/model/units.ts";
-import { openStore as openSqlite } from "../../src/store/sqlite/store.ts";
 import { DESTINATIONS } from "./world/shape.ts";
 
 export type Fault = {
@@ -17,7 +16,11 @@ export type Fault = {
   readonly ports?: (real: Ports, config: Config) => Ports;
   /** The config that the daemon works by, in place of the one it was given. */
   readonly config?: (real: Config) => Config;
+  /** What reaches PostgreSQL in place of a statement. `nth`: which of the daemons sends it. */
+  readonly sql?: (real: Statement, from: { readonly clock: Clock; readonly nth: number }) => Statement;
 };
+
+export type Statement = { readonly text: string; readonly values: readonly unknown[] | undefined };
 
 const ACCEPTED: Receipt = { kind: "accepted", deliveries: [] };
 
@@ -326,7 +329,8 @@ export function inStore(what: string, change: (real: Store) => Partial<Store>): 
 function wrapStore(ports: Ports, change: (real: Store) => Partial<Store>): Pick<Ports, "openStore"> {
   return {
     async openStore(options) {
-      const real = await (ports.openStore ?? openSqlite)(options);
+      if (!ports.openStore) throw new Error("a world opens the store of its engine");
+      const real = await ports.openStore(options);
       return { ...real, ...change(real) };
     },
   };

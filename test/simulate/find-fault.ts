@@ -1,7 +1,7 @@
 import { FAULTS, type Fault } from "./faults.ts";
 import { makePlan } from "./plan.ts";
 import { runPlan } from "./run.ts";
-import type { FalseDisk } from "./world/disk.ts";
+import type { Engine } from "./world/world.ts";
 
 /** It takes a dozen seeds and more to find these: `make test-long` looks for them. */
 const RARE: readonly string[] = [
@@ -25,10 +25,20 @@ export const RARE_FAULTS = FAULTS.filter(({ what }) => RARE.includes(what));
 
 const STEPS = 25;
 
+type Search = {
+  readonly mostSeeds: number;
+  readonly engine: Engine;
+  /** Makes each plan. */
+  readonly make?: typeof makePlan;
+};
+
 /** Puts the fault into the daemon, and answers the first seed that finds it, or null. `FAULTS=1` prints what was wrong then. */
-export async function findFault(fault: Fault, mostSeeds: number, disk: FalseDisk): Promise<number | null> {
+export async function findFault(
+  fault: Fault,
+  { mostSeeds, engine, make = makePlan }: Search,
+): Promise<number | null> {
   for (let seed = 1; seed <= mostSeeds; seed += 1) {
-    const { failedAt, wrong } = await runPlan(makePlan(seed, STEPS), disk, { fault });
+    const { failedAt, wrong } = await runPlan(make(seed, STEPS), engine, { fault });
     if (failedAt === null) continue;
     if (process.env.FAULTS) console.log(`      seed ${seed}, step ${failedAt}: ${wrong[0]?.slice(0, 140)}`);
     return seed;

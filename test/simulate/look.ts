@@ -2,18 +2,15 @@ import { checkAnswers, checkEvents, isCleared } from "./checks/answers.ts";
 import { checkClocks } from "./checks/clocks.ts";
 import { checkKept } from "./checks/kept.ts";
 import { checkPrompt, checkTurns } from "./checks/turns.ts";
+import { type Ms, SECOND } from "../../src/model/units.ts";
 import { type EventRow, type Rows, readRows } from "./world/rows.ts";
-import { type World, wrong } from "./world/world.ts";
+import { isDoubtful, type World, wrong } from "./world/world.ts";
 
 /** What must be true after each step. A new check has its place in checks/ and a line here; of single requests, in checks/requests.ts. */
 export async function look(world: World): Promise<void> {
   const before = world.rows;
-  // A look makes the store write what could wait. What that sets off has to be over before the rows are compared, and the
-  // process does not die of being looked at.
-  world.reading = true;
-  await world.life.backlog?.counts();
-  await world.life.clock.rest();
-  world.reading = false;
+  // A look makes the store write what could wait.
+  await world.engine.catchUp(world);
   const after = await readRows(world);
   world.forgetful ||= world.told.some(({ what, args }) => what === "pruned" && args[1] === "space");
   checkEvents(world, before, after);
@@ -23,10 +20,37 @@ export async function look(world: World): Promise<void> {
   checkCommits(world);
   checkClocks(world, after);
   checkReplayed(world, after);
-  await checkCounters(world, after);
-  checkPrompt(world, after);
-  checkTurns(world, after);
+  if (!isUnsettled(world)) await checkCounters(world, after);
+  if (!isRecovering(world)) checkPrompt(world, after);
+  // Each daemon of several has turns of its own.
+  if (!world.engine.isShared) checkTurns(world, after);
+  endExcuses(world, after);
   world.rows = after;
+}
+
+/** What a daemon leaves has to move on within so long of its death. */
+const TO_RECOVER: Ms = 10 * SECOND;
+/** A daemon writes what it has counted with each beat. */
+const TO_COUNT: Ms = 2 * SECOND;
+
+/** A daemon was killed, suspended or cut off just now, or is suspended or cut off still. */
+function isRecovering({ lives, disturbedAt, life }: World): boolean {
+  return life.clock.now() - disturbedAt < TO_RECOVER || lives.some((one) => !one.dead && isDoubtful(one));
+}
+
+/** There may be changes that a daemon has not counted for the others yet. */
+function isUnsettled(world: World): boolean {
+  if (!world.engine.isShared) return false;
+  const since = world.life.clock.now() - TO_COUNT;
+  return isRecovering(world) || world.told.some(({ at, what }) => at >= since && what !== "attempted");
+}
+
+function endExcuses({ tracks, lives }: World, { deliveries }: Rows): void {
+  if (lives.some((one) => !one.dead && isDoubtful(one))) return;
+  const waiting = new Set<string>();
+  for (const { state, messageId, destination } of deliveries.values())
+    if (state === "waiting") waiting.add(`${messageId} ${destination}`);
+  tracks.endExcuses(({ id, destination }) => waiting.has(`${id} ${destination}`));
 }
 
 /** What the daemon says itself, of a deletion or a membership, it says once. */
@@ -42,7 +66,7 @@ function checkOwn(world: World, after: Rows): void {
 
 /** Only a disk that refuses something makes a commit fail: one that fails by itself would fail again and again. */
 function checkCommits(world: World): void {
-  if (world.refused > 0) return;
+  if (world.refused > 0 || isRecovering(world) || world.disturbedAt >= world.stepAt) return;
   const failure = world.told.find(({ what }) => what === "storeFailed");
   if (failure)
     wrong(world, `the store has failed, and the disk has refused nothing: ${failure.args.map(String).join(": ")}`);
@@ -67,7 +91,6 @@ function add(counts: Map<string, number>, key: string, count: number): void {
 function checkReplayed(world: World, after: Rows): void {
   // What was removed to make room, or erased, cannot be counted.
   if (world.replayed === 0 || world.ended > 0 || isCleared(world)) return;
-  const now = world.life.clock.now();
-  const those = [...after.deliveries.values()].filter(({ replayedAt }) => replayedAt === now);
+  const those = [...after.deliveries.values()].filter(({ replayedAt }) => (replayedAt ?? 0) >= world.stepAt);
   if (those.length < world.replayed) wrong(world, `${world.replayed} are said to be replayed, and ${those.length} are`);
 }

@@ -5,7 +5,8 @@ import type { ReadQueue } from "../../src/model/ports.ts";
 import { type Fault, inStore } from "./faults.ts";
 import type { Step } from "./plan.ts";
 import { runPlan, type Verdict } from "./run.ts";
-import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
+import { createDiskEngine } from "./world/lives.ts";
+import type { Engine } from "./world/world.ts";
 import { FIRST_SHAPE } from "./world/shape.ts";
 import type { World } from "./world/world.ts";
 
@@ -16,17 +17,17 @@ const IN_BATCH = 100;
 const MOST_READ = 600;
 
 describe("a backlog of a thousand events", () => {
-  let disk: FalseDisk;
+  let engine: Engine;
   before(async () => {
-    disk = await createFalseDisk();
+    engine = await createDiskEngine();
   });
-  after(() => disk.remove());
+  after(() => engine.remove());
 
   it(
     "is read by a page or two while its receivers are down, before and after a restart, and arrives",
     LIMIT,
     async () => {
-      const { verdict, mostRead } = await run(disk, (readQueue) => readQueue);
+      const { verdict, mostRead } = await run(engine, (readQueue) => readQueue);
       assert.deepEqual(verdict.wrong, []);
       assert.equal(verdict.met.get("acknowledged"), BATCHES * IN_BATCH);
       assert.ok(mostRead > 0 && mostRead <= MOST_READ, `${mostRead} deliveries were read and not sent`);
@@ -34,14 +35,14 @@ describe("a backlog of a thousand events", () => {
   );
 
   it("is seen to be in memory as a whole, if it is", LIMIT, async () => {
-    const { mostRead } = await run(disk, (readQueue) => (ask) => readQueue({ ...ask, limit: 10_000 }));
+    const { mostRead } = await run(engine, (readQueue) => (ask) => readQueue({ ...ask, limit: 10_000 }));
     assert.ok(mostRead > MOST_READ, `${mostRead} deliveries were read and not sent`);
   });
 });
 
 /** Runs the plan, and answers how many deliveries a destination had read from the store and not settled, at most, until the calm. */
 async function run(
-  disk: FalseDisk,
+  engine: Engine,
   wrap: (readQueue: ReadQueue) => ReadQueue,
 ): Promise<{ verdict: Verdict; mostRead: number }> {
   let [read, mostRead] = [0, 0];
@@ -67,7 +68,7 @@ async function run(
   const watching = (_: World, { act }: Step): void => {
     if (act !== "calm") mostRead = read;
   };
-  const verdict = await runPlan({ seed: 1, shape: FIRST_SHAPE, steps: plan() }, disk, { fault, watching });
+  const verdict = await runPlan({ seed: 1, daemons: 1, shape: FIRST_SHAPE, steps: plan() }, engine, { fault, watching });
   return { verdict, mostRead };
 }
 

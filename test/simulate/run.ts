@@ -4,14 +4,12 @@ import type { Fault } from "./faults.ts";
 import { look } from "./look.ts";
 import type { Plan, Step } from "./plan.ts";
 import { createChance } from "./random.ts";
-import { createLedger } from "./world/calls.ts";
+import { createLedger, isStoredAt } from "./world/calls.ts";
 import { isStopped } from "./world/clocks.ts";
-import type { FalseDisk } from "./world/disk.ts";
-import { begin, closeAll, revive } from "./world/lives.ts";
 import { NO_ROWS, type Row, type Rows } from "./world/rows.ts";
 import { headerOf, type Shape } from "./world/shape.ts";
 import { createTracks, createTurns, type Track } from "./world/tracks.ts";
-import { type Life, type World, wrong } from "./world/world.ts";
+import { type Engine, type Life, type World, wrong } from "./world/world.ts";
 
 /** How a run has ended. `failedAt`: the number of the step after which something was wrong; null if nothing was. */
 export type Verdict = {
@@ -33,12 +31,12 @@ export type RunOptions = {
 /** Runs a plan in a world of its own. The same plan always ends in the same way. */
 export async function runPlan(
   plan: Plan,
-  disk: FalseDisk,
+  engine: Engine,
   { watching = () => {}, fault = null }: RunOptions = {},
 ): Promise<Verdict> {
-  const world = createWorld(plan, { disk, fault });
+  const world = createWorld(plan, { engine, fault });
   try {
-    await begin(world, disk.fresh());
+    await engine.begin(world, plan.daemons);
     for (const [nth, step] of [...plan.steps, LAST].entries()) {
       await runStep(world, step, nth);
       watching(world, step);
@@ -46,7 +44,7 @@ export async function runPlan(
     }
     return { failedAt: null, wrong: [], met: world.met };
   } finally {
-    await end(world);
+    await engine.end(world);
   }
 }
 
@@ -57,26 +55,19 @@ async function runStep(world: World, { act, with: given }: Step, nth: number): P
   world.refused = world.vanished === null ? 0 : 1;
   world.told.length = 0;
   try {
-    await ACTS[act].run(world, given);
-    await revive(world);
+    const { on = 0, ...own } = given;
+    if (world.engine.turnTo(world, Number(on), act)) await ACTS[act].run(world, own);
+    await world.engine.revive(world);
     if (world.wrong.length === 0) await look(world);
   } catch (error) {
     wrong(world, `${act}: ${error instanceof Error ? error.stack : String(error)}`);
   }
 }
 
-async function end(world: World): Promise<void> {
-  const { life, disk } = world;
-  life.dead = true;
-  life.clock.kill();
-  await closeAll(world);
-  disk.forget(life.path);
-}
-
-function createWorld({ seed, shape }: Plan, { disk, fault }: Pick<World, "disk" | "fault">): World {
+function createWorld({ seed, shape }: Plan, { engine, fault }: Pick<World, "engine" | "fault">): World {
   const world: World = {
     chance: createChance(seed ^ 0x5eed),
-    disk,
+    engine,
     fault,
     shape,
     nextShape: null,
@@ -92,6 +83,7 @@ function createWorld({ seed, shape }: Plan, { disk, fault }: Pick<World, "disk" 
     }),
     turns: createTurns(),
     life: NOBODY,
+    lives: [],
     nextPath: null,
     reading: false,
     rows: NO_ROWS,
@@ -100,7 +92,9 @@ function createWorld({ seed, shape }: Plan, { disk, fault }: Pick<World, "disk" 
     refused: 0,
     vanished: null,
     free: 1e12,
-    diesIn: null,
+    doom: null,
+    disturbedAt: Number.NEGATIVE_INFINITY,
+    onceHeard: [],
     down: 0,
     boots: null,
     clockError: 0,
@@ -143,6 +137,7 @@ function versionOf({ shape }: World, name: string): string {
 /** Who was there before the first process. */
 const NOBODY: Life = {
   number: 0,
+  nth: 0,
   clock: createFalseClock(),
   path: "",
   startedAt: 0,
@@ -151,6 +146,9 @@ const NOBODY: Life = {
   app: null as never,
   dead: true,
   started: false,
+  frozen: null,
+  cutOff: false,
+  doubtfulUntil: 0,
   backlog: null,
   store: null,
   ask: () => new Promise(() => {}),
@@ -181,6 +179,6 @@ function findRow({ ledger }: World, { body }: Pick<Track, "body">, { among, rows
   if (!entry) return among[0];
   return among.find(({ event, source }) => {
     if (entry.event !== null) return event === entry.event;
-    return source === entry.source && rows.events.get(event)?.acceptedAt === entry.at;
+    return source === entry.source && isStoredAt(entry, rows.events.get(event)?.acceptedAt ?? 0);
   });
 }

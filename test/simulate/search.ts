@@ -1,12 +1,14 @@
 import { makePlan, type Plan, writeTrace } from "./plan.ts";
 import { runPlan, type Verdict } from "./run.ts";
-import type { FalseDisk } from "./world/disk.ts";
+import type { Engine } from "./world/world.ts";
 
 type Search = {
   readonly firstSeed: number;
   readonly seeds: number;
   /** Of each plan. */
   readonly steps: number;
+  /** Makes each plan. */
+  readonly make?: typeof makePlan;
   /** Called after each seed. */
   readonly after?: (seed: number) => void;
 };
@@ -15,22 +17,22 @@ type Found = { readonly seed: number; readonly plan: Plan; readonly verdict: Ver
 
 /** Runs one plan after the other until one fails. Answers the shortest that fails as well, or what all of them have met. */
 export async function search(
-  { firstSeed, seeds, steps, after = () => {} }: Search,
-  disk: FalseDisk,
+  { firstSeed, seeds, steps, make = makePlan, after = () => {} }: Search,
+  engine: Engine,
 ): Promise<Found | ReadonlyMap<string, number>> {
   const met = new Map<string, number>();
   for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
-    const plan = makePlan(seed, steps);
-    const verdict = await runPlan(plan, disk);
-    if (verdict.failedAt !== null) return found({ seed, plan, verdict }, disk);
+    const plan = make(seed, steps);
+    const verdict = await runPlan(plan, engine);
+    if (verdict.failedAt !== null) return found({ seed, plan, verdict }, engine);
     for (const [what, count] of verdict.met) met.set(what, (met.get(what) ?? 0) + count);
     after(seed);
   }
   return met;
 }
 
-async function found({ seed, ...first }: Omit<Found, "trace">, disk: FalseDisk): Promise<Found> {
-  const { plan, verdict } = await shrink(first.plan, first.verdict, (shorter) => runPlan(shorter, disk));
+async function found({ seed, ...first }: Omit<Found, "trace">, engine: Engine): Promise<Found> {
+  const { plan, verdict } = await shrink(first.plan, first.verdict, (shorter) => runPlan(shorter, engine));
   const head = `seed ${seed}: ${first.plan.steps.length} steps, of which ${plan.steps.length} are enough`;
   return { seed, plan, verdict, trace: `${head}\n${writeTrace(plan, verdict)}` };
 }

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { ACTS, type ActName } from "./acts.ts";
-import { makePlan, readPlan, WEIGHTS, writePlan } from "./plan.ts";
+import { makePlan, makeSharedPlan, readPlan, SHARED_WEIGHTS, WEIGHTS, writePlan } from "./plan.ts";
 import { runPlan } from "./run.ts";
 import { search, shrink } from "./search.ts";
-import { createFalseDisk, type FalseDisk } from "./world/disk.ts";
+import { createDiskEngine } from "./world/lives.ts";
+import type { Engine } from "./world/world.ts";
 import type { World } from "./world/world.ts";
 
 /** `make test-long` and `make simulate` run more. Under Deno a few seeds show that the same code runs there. */
@@ -14,15 +15,15 @@ const SEEDS = "Bun" in globalThis ? 100 : 10;
 const STEPS = 15;
 const LIMIT = { timeout: 600_000 };
 
-let disk: FalseDisk;
+let engine: Engine;
 before(async () => {
-  disk = await createFalseDisk();
+  engine = await createDiskEngine();
 });
-after(() => disk.remove());
+after(() => engine.remove());
 
 describe("whatever happens", () => {
   it(`nothing is lost, or sent too often, too early or wrongly: seeds 1 to ${SEEDS}`, LIMIT, async () => {
-    const result = await search({ firstSeed: 1, seeds: SEEDS, steps: STEPS }, disk);
+    const result = await search({ firstSeed: 1, seeds: SEEDS, steps: STEPS }, engine);
     if ("trace" in result)
       assert.fail(`${result.trace}\nrun it again: make simulate TRACE=file, with these lines in the file`);
   });
@@ -32,7 +33,7 @@ describe("what was once wrong, or taken for it", () => {
   const folder = new URL("../fixtures/simulate/", import.meta.url);
   for (const name of readdirSync(folder)) {
     it(`is well: ${name}`, LIMIT, async () => {
-      const { wrong } = await runPlan(readPlan(readFileSync(new URL(name, folder), "utf8")), disk);
+      const { wrong } = await runPlan(readPlan(readFileSync(new URL(name, folder), "utf8")), engine);
       assert.deepEqual(wrong, []);
     });
   }
@@ -42,7 +43,7 @@ describe("a plan", () => {
   it("is the same for the same seed, and so is its run", LIMIT, async () => {
     const lives = [[], []] as string[][];
     for (const one of lives) {
-      await runPlan(makePlan(7, 25), disk, { watching: (world) => one.push(describeWorld(world)) });
+      await runPlan(makePlan(7, 25), engine, { watching: (world) => one.push(describeWorld(world)) });
     }
     assert.deepEqual(lives[0], lives[1]);
     assert.notDeepEqual(makePlan(7, 25), makePlan(8, 25));
@@ -50,8 +51,8 @@ describe("a plan", () => {
 
   it("is the same when its trace is read again", () => {
     for (let seed = 1; seed <= 50; seed += 1) {
-      const plan = makePlan(seed, 40);
-      assert.deepEqual(readPlan(writePlan(plan)), plan);
+      for (const plan of [makePlan(seed, 40), makeSharedPlan(seed, 40)])
+        assert.deepEqual(readPlan(writePlan(plan)), plan);
     }
   });
 
@@ -71,9 +72,10 @@ describe("a plan", () => {
   });
 
   it("can have each act, and some of each in a few seeds", () => {
-    assert.deepEqual(Object.keys(WEIGHTS).sort(), Object.keys(ACTS).sort());
+    assert.deepEqual(Object.keys({ ...WEIGHTS, ...SHARED_WEIGHTS }).sort(), Object.keys(ACTS).sort());
     const met = new Set<ActName>();
-    for (let seed = 1; seed <= 60; seed += 1) for (const { act } of makePlan(seed, STEPS).steps) met.add(act);
+    for (let seed = 1; seed <= 60; seed += 1)
+      for (const make of [makePlan, makeSharedPlan]) for (const { act } of make(seed, STEPS).steps) met.add(act);
     assert.deepEqual([...met].sort(), Object.keys(ACTS).sort());
   });
 });

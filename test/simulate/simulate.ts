@@ -7,7 +7,7 @@ import type { Step } from "./plan.ts";
 import { readPlan, writeStep, writeTrace } from "./plan.ts";
 import { runPlan } from "./run.ts";
 import { search } from "./search.ts";
-import { createFalseDisk } from "./world/disk.ts";
+import { createDiskEngine } from "./world/lives.ts";
 import type { World } from "./world/world.ts";
 
 /** Steps of one plan: enough for one thing to meet another, and few enough to be told. */
@@ -19,8 +19,8 @@ const STEPS = Number(process.env.STEPS || 100_000);
 const TRACE = process.env.TRACE || "";
 if (!(Number.isSafeInteger(SEED) && Number.isSafeInteger(STEPS) && STEPS > 0))
   throw new Error("SEED and STEPS are whole numbers");
-const disk = await createFalseDisk();
-process.on("exit", () => disk.remove());
+const engine = await createDiskEngine();
+process.on("exit", () => engine.remove());
 process.exitCode = TRACE === "" ? await searchOn(SEED, STEPS) : await runAgain(TRACE);
 
 async function searchOn(firstSeed: number, most: number): Promise<number> {
@@ -31,7 +31,7 @@ async function searchOn(firstSeed: number, most: number): Promise<number> {
     if ((seed - firstSeed + 1) % 200 === 0)
       console.log(`seed ${seed}: ${(seed - firstSeed + 1) * steps} steps, all is well`);
   };
-  const result = await search({ firstSeed, seeds, steps, after }, disk);
+  const result = await search({ firstSeed, seeds, steps, after }, engine);
   if (!("trace" in result)) {
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
     console.log(
@@ -51,7 +51,7 @@ async function runAgain(file: string): Promise<number> {
     const counts = [...Map.groupBy(told, (what) => what)].map(([what, those]) => `${what} ${those.length}`);
     console.log(`${new Date(world.life.clock.now()).toISOString()} ${writeStep(step)}\n    ${counts.join(", ")}`);
   };
-  const verdict = await runPlan(plan, disk, { watching });
+  const verdict = await runPlan(plan, engine, { watching });
   console.log(verdict.failedAt === null ? "nothing is wrong" : writeTrace(plan, verdict));
   return verdict.failedAt === null ? 0 : 1;
 }

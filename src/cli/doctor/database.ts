@@ -34,12 +34,13 @@ export function judgeDatabase(facts: DatabaseFacts): readonly Finding[] {
   const { mayNotVacuum, doubts } = facts;
   const found = [judgeTables(facts), ...doubts.map(({ code, what, remedy }) => store.warning(code, what, remedy))];
   if (mayNotVacuum === null) return found;
-  const what = `the role ${mayNotVacuum} may not VACUUM the tables, so deletions that erase do not end`;
+  const what = `the role ${mayNotVacuum} may not VACUUM the tables, so deletions that erase end only after their owner has`;
   return [...found, store.warning("may_not_vacuum", what, MAINTAIN)];
 }
 
 const MAINTAIN =
-  "from PostgreSQL 17 on, run fairlead migrate --as OWNER, which grants it; before, make the role a member of their owner";
+  "from PostgreSQL 17 on, run fairlead migrate --as OWNER, which grants it; before, make the role a member of their owner, " +
+  "or let the owner run VACUUM (FREEZE) on them, each night for instance";
 
 function judgeTables(facts: DatabaseAnswer): Finding {
   const { path, version, roundTrip, schema, newest, refused, mayChange, daemons } = facts;

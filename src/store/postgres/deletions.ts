@@ -79,9 +79,7 @@ export function createStoredDeletions(parts: DeletionsParts): StoredDeletions {
         await tx.query("UPDATE deletion_users SET user_id = NULL WHERE deletion = $1", [deletion.id]);
         return true;
       }),
-    // An erased row leaves its old version, which `scrub` removes, and nothing anywhere else.
-    rewrite: async () => true,
-    scrub: createScrub({ sql: parts.maintenance, report: engine.report }),
+    ...createScrub({ sql: parts.maintenance, report: engine.report }),
     suppressed: {
       among: async (userIds, source) => new Set(userIds.filter((userId) => suppression.refuses([userId], source))),
       lift: suppression.lift,

@@ -12,42 +12,64 @@ type ScrubParts = { readonly sql: Sql; readonly report: Pick<Report, "storeFaile
  * empty table and deleted, which makes it newer than all erased ones. If VACUUM gives its page back, nobody needs those
  * either. Otherwise the answer is false, and the large tables are not read in vain.
  *
+ * A role that may not VACUUM waits until the owner has run VACUUM (FREEZE): a table has nothing of transactions before its
+ * `relfrozenxid`, neither rows nor old versions.
+ *
  * What is gone for every query may be in the free space of a page until that is used again, in the write-ahead log, and in
  * backups: those are the operator's.
  */
-export function createScrub({ sql, report }: ScrubParts): StoredDeletions["scrub"] {
+export function createScrub({ sql, report }: ScrubParts): Pick<StoredDeletions, "rewrite" | "scrub"> {
   let isToldOfOwner = false;
+  /** A transaction that is newer than all that have erased. */
+  let newer: string | null = null;
 
-  return async function scrub() {
-    try {
-      await sql.query("INSERT INTO vacuum_probe VALUES (the_time())");
-      await sql.query("DELETE FROM vacuum_probe");
-      await sql.query("VACUUM (TRUNCATE) vacuum_probe");
-      const probe = await readProbe(sql);
-      if (probe.isEmpty) {
-        for (const statement of VACUUMS) await sql.query(statement);
-        return true;
+  return {
+    // An erased row leaves its old version, and nothing anywhere else. What was erased since the last time is newer.
+    async rewrite() {
+      newer = null;
+      return true;
+    },
+    async scrub() {
+      try {
+        const { mayNot } = await readProbe(sql);
+        return mayNot === null ? await vacuum() : await isVacuumed(mayNot);
+      } catch (error) {
+        report.storeFailed("remove what is left of erased rows", error);
+        return UNWRITTEN;
       }
-      if (probe.mayNot && !isToldOfOwner) {
-        isToldOfOwner = true;
-        report.storeFailed("remove what is left of erased rows", notAllowed(probe.mayNot));
-      }
-      return false;
-    } catch (error) {
-      report.storeFailed("remove what is left of erased rows", error);
-      return UNWRITTEN;
-    }
+    },
   };
+
+  async function vacuum(): Promise<boolean> {
+    await sql.query("INSERT INTO vacuum_probe VALUES (the_time())");
+    await sql.query("DELETE FROM vacuum_probe");
+    await sql.query("VACUUM (TRUNCATE) vacuum_probe");
+    if (!(await readProbe(sql)).isEmpty) return false;
+    for (const statement of VACUUMS) await sql.query(statement);
+    return true;
+  }
+
+  async function isVacuumed(role: string): Promise<boolean> {
+    if (!isToldOfOwner) report.storeFailed("remove what is left of erased rows", notAllowed(role));
+    isToldOfOwner = true;
+    newer ??= (await sql.query<{ id: string }>("SELECT pg_current_xact_id()::text AS id"))[0]?.id ?? null;
+    return (await sql.query(UNFROZEN, [TABLES, newer])).length === 0;
+  }
 }
 
+/** Those that have something of a user. */
+const TABLES = ["segments", "tried", "deletion_users", "members", "changes"];
+
 /** The indexes of the large tables have nothing of a user, and would be read in full. */
-const VACUUMS = [
-  "VACUUM (INDEX_CLEANUP OFF) segments",
-  "VACUUM (INDEX_CLEANUP OFF) tried",
-  "VACUUM deletion_users",
-  "VACUUM members",
-  "VACUUM changes",
-];
+const VACUUMS = TABLES.map((table) => {
+  const options = table === "segments" || table === "tried" ? "(INDEX_CLEANUP OFF) " : "";
+  return `VACUUM ${options}${table}`;
+});
+
+/** Tables, and those that hold their long values, where something of before a transaction may be left. */
+const UNFROZEN = `
+  SELECT FROM pg_class WHERE age(relfrozenxid) > age($2::text::xid8::xid) AND oid IN (
+    SELECT unnest(ARRAY[oid, reltoastrelid]) FROM pg_class WHERE oid = ANY ($1::text[]::regclass[]))`;
 
 type Probe = { readonly isEmpty: boolean; readonly mayNot: string | null };
 
@@ -65,9 +87,10 @@ const PROBE = `
     ELSE current_user END AS "mayNot"
   FROM pg_class c, pg_database d WHERE c.oid = 'vacuum_probe'::regclass AND d.datname = current_database()`;
 
-function notAllowed(user: string): Error {
+function notAllowed(role: string): Error {
   return new Error(
-    `the role ${user} may not VACUUM the tables of the outbox, so deletions that erase do not end; make it their owner, ` +
-      "or, from PostgreSQL 17 on, GRANT MAINTAIN ON ALL TABLES IN SCHEMA … to it",
+    `the role ${role} may not VACUUM the tables of the outbox, so deletions that erase end only after their owner has run ` +
+      `VACUUM (FREEZE) ${TABLES.join(", ")}; or make the role a member of the owner, or, from PostgreSQL 17 on, ` +
+      "run fairlead migrate --as OWNER, which grants it MAINTAIN",
   );
 }

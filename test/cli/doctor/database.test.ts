@@ -47,7 +47,7 @@ describe("fairlead doctor, of an outbox on PostgreSQL", () => {
     );
   });
 
-  it("finds a role with which erasing does not end, and what is doubtful of the server", () => {
+  it("finds a role with which erasing does not end by itself, and what is doubtful of the server", () => {
     const doubts = [{ code: "fsync_off", what: "", remedy: "" }];
     assert.deepEqual(judge({ mayNotVacuum: "daemon", doubts }), [
       "ok ok",

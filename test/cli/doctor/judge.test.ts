@@ -176,7 +176,16 @@ describe("fairlead doctor, of the outbox", () => {
 
 describe("fairlead doctor, of the daemon", () => {
   const status: DaemonStatus = {
-    ...{ version: "1.0.0", pid: 7, startedAt: "", problems: [], sources: [], destinations: [], daemons: [] },
+    ...{
+      version: "1.0.0",
+      pid: 7,
+      startedAt: "",
+      access: "full",
+      problems: [],
+      sources: [],
+      destinations: [],
+      daemons: [],
+    },
     clock: { plausible: true, code: null, reason: null, since: null },
     config: { file: "/c.yaml", readAt: "", refused: null, needsRestart: [] },
     outbox: { path: "/o.db", used: MB, max: GB, writable: true, free: GB, full: null, away: null, gone: null },

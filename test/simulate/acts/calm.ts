@@ -1,13 +1,13 @@
-import { GB, MINUTE } from "../../../src/model/units.ts";
+import { GB, MINUTE, SECOND } from "../../../src/model/units.ts";
 import type { Act } from "../acts.ts";
+import { checkPrompt } from "../checks/turns.ts";
 import { advance } from "../world/ask.ts";
-import { revive } from "../world/lives.ts";
 import { ALL_MANNERS, type Manner } from "../world/network.ts";
 import { nameOf, readRows } from "../world/rows.ts";
 import { DESTINATIONS, type DestinationName, type Shape, urlOf } from "../world/shape.ts";
 import { type World, wrong } from "../world/world.ts";
 import { changeTo, isServed } from "./config.ts";
-import { resumeOne } from "./operator.ts";
+import { resumeOne, retryAll } from "./operator.ts";
 import { putBack } from "./trouble.ts";
 
 /**
@@ -23,13 +23,37 @@ export const calm: Act<{ all: boolean }> = {
   async run(world, { all }) {
     healAll(world);
     await putBack(world);
-    await revive(world);
-    Object.assign(world, { refusing: null, free: 1e12, diesIn: null });
+    await world.engine.revive(world);
+    Object.assign(world, { refusing: null, free: 1e12, doom: null });
+    if (world.engine.trouble) return calmTogether(world, all);
     if (all) await serveAll(world);
     await advance(world, LONG_ENOUGH + AND_THEN);
     await checkQuiet(world);
   },
 };
+
+/** What daemons that have died have left moves on in this time. */
+const TO_TAKE_OVER = 12 * SECOND;
+
+/**
+ * Time is dear where several daemons beat: what waits for a receiver that was not well is hurried. They all run, and reach the
+ * server.
+ */
+async function calmTogether(world: World, all: boolean): Promise<void> {
+  await world.engine.trouble?.end(world);
+  if (all) for (const name of DESTINATIONS) await resumeOne(world, name);
+  await advance(world, TO_TAKE_OVER);
+  await world.engine.catchUp(world);
+  checkPrompt(world, await readRows(world));
+  for (const life of world.lives) {
+    world.life = life;
+    for (const destination of DESTINATIONS) await retryAll.run(world, { destination });
+  }
+  await advance(world, TO_TAKE_OVER);
+  for (let waited = 0; waited < AND_THEN && (await readRows(world)).unfinished.length > 0; waited += 5 * SECOND)
+    await advance(world, 5 * SECOND);
+  await checkQuiet(world);
+}
 
 async function serveAll(world: World): Promise<void> {
   // A pause that was refused when the disk was full is asked for again.
@@ -44,7 +68,7 @@ async function serveAll(world: World): Promise<void> {
     freeDisk: 0,
     destinations: Object.fromEntries(served) as Shape["destinations"],
   });
-  await revive(world);
+  await world.engine.revive(world);
 }
 
 /** Receivers of a destination change their manners: one of them, or all at once. */
@@ -72,7 +96,7 @@ function healAll({ manners }: World): void {
 
 /** All has been well for longer than any wait: everything that may go out has gone out, and what was begun is done. */
 async function checkQuiet(world: World): Promise<void> {
-  await revive(world);
+  await world.engine.revive(world);
   const rows = await readRows(world);
   const served = DESTINATIONS.filter((name) => isServed(world.shape, name) && !rows.paused.has(name));
   for (const row of rows.deliveries.values()) {

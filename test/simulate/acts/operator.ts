@@ -4,7 +4,7 @@ import { USERS } from "../world/calls.ts";
 import { beginStop, endStop } from "../world/clocks.ts";
 import { ALL_TYPES, DESTINATIONS, type DestinationName, SOURCES, urlOf } from "../world/shape.ts";
 import { upset } from "../world/tracks.ts";
-import { meet, type World, wrong } from "../world/world.ts";
+import { meet, onceHeard, type World, wrong } from "../world/world.ts";
 
 type Paused = { readonly destination: DestinationName };
 
@@ -16,7 +16,7 @@ export const pause: Act<Paused> = {
     command(world, { path: `/api/destinations/${destination}/pause`, body: undefined }, ({ status }) => {
       if (status !== 200) return;
       meet(world, "pauses");
-      pauseSurely(world, destination);
+      onceHeard(world, () => pauseSurely(world, destination));
     });
     await world.life.clock.rest();
   },
@@ -33,7 +33,7 @@ export async function resumeOne(world: World, destination: DestinationName): Pro
   endStop(world, destination, "surely");
   command(world, { path: `/api/destinations/${destination}/resume`, body: undefined }, ({ status, json }) => {
     if (status === 200 && json.paused === false) endStop(world, destination, "paused");
-    else if (status !== 404) pauseSurely(world, destination);
+    else if (status !== 404) onceHeard(world, () => pauseSurely(world, destination));
   });
   await world.life.clock.rest();
 }

@@ -2,8 +2,7 @@ import { DAY, HOUR, MINUTE, type Ms, SECOND } from "../../../src/model/units.ts"
 import type { Act } from "../acts.ts";
 import { advance, command } from "../world/ask.ts";
 import { REFUSALS, type Refusing } from "../world/disk.ts";
-import { kill } from "../world/life.ts";
-import { revive, stopLife } from "../world/lives.ts";
+import { kill, killAfter } from "../world/life.ts";
 import { DESTINATIONS } from "../world/shape.ts";
 import { upset } from "../world/tracks.ts";
 import { type BootClock, meet, type Vanished, type World, wrong } from "../world/world.ts";
@@ -18,15 +17,14 @@ export const crash: Act<{ after: number; down: Ms }> = {
   }),
   async run(world, { after, down }) {
     world.down = down;
-    if (after === 0) kill(world, world.life);
-    else world.diesIn = after;
+    killAfter(world, after);
   },
 };
 
 /** It is stopped, and started again. `quick`: it may not wait for what runs. */
 export const stop: Act<{ quick: boolean; down: Ms }> = {
   choose: (chance) => ({ quick: chance.happens(0.3), down: chance.pick(DOWN) }),
-  run: (world, { quick, down }) => stopLife(world, { quick, down }),
+  run: (world, { quick, down }) => world.engine.stop(world, { quick, down }),
 };
 
 /** The disk refuses some writes: all of them for a while, or a few. */
@@ -76,7 +74,7 @@ export const found: Act<Record<string, never>> = {
 };
 
 export async function putBack(world: World): Promise<void> {
-  if (world.vanished === "truncated") return stopLife(world, { quick: false, down: 0 });
+  if (world.vanished === "truncated") return world.engine.stop(world, { quick: false, down: 0 });
   if (world.vanished !== null) upset(world.turns, world.life.clock.now());
   world.vanished = null;
 }
@@ -119,9 +117,9 @@ export const reboot: Act<{ clean: boolean; clock: BootClock; down: Ms }> = {
   }),
   async run(world, { clean, clock, down }) {
     Object.assign(world, { boots: clock, down });
-    if (clean) await stopLife(world, { quick: false, down });
+    if (clean) await world.engine.stop(world, { quick: false, down });
     else kill(world, world.life);
-    await revive(world);
+    await world.engine.revive(world);
     if (clock === "1972" || clock === "2102") askClock(world, clock === "1972" ? "before_build" : "ahead");
     await world.life.clock.rest();
   },

@@ -3,7 +3,7 @@ import type { Chance } from "../random.ts";
 import { command } from "../world/ask.ts";
 import { PEOPLE, USERS } from "../world/calls.ts";
 import { SOURCES, type SourceName } from "../world/shape.ts";
-import { type Answer, meet, type World, wrong } from "../world/world.ts";
+import { type Answer, meet, onceHeard, type World, wrong } from "../world/world.ts";
 
 const NAMES = ["buyers", "Big Spenders"] as const;
 
@@ -126,7 +126,7 @@ export const deletion: Act<Wish> = {
     const body = { userIds, erase, suppress, ...(sources ? { sources } : {}) };
     command(world, { path: "/api/deletions", body }, ({ status, json }) => {
       meet(world, `deletion: ${json.status ?? json.code}`);
-      if (status === 200 && suppress) for (const place of places) world.suppressed.add(place);
+      if (status === 200 && suppress) onceHeard(world, () => addAll(world.suppressed, places));
       if (status === 200 || json.code === "store_full" || json.code === "store_failed") return;
       wrong(world, `a deletion was answered ${json.code}`);
     });
@@ -142,9 +142,17 @@ export const lift: Act<{ user: string }> = {
     for (const place of places) world.suppressed.delete(place);
     command(world, { path: "/api/deletions/unsuppress", body: { userIds: [user] } }, ({ status, json }) => {
       meet(world, `lift: ${json.unsuppressed ?? json.code}`);
-      if (status === 200) for (const place of places) world.maybeSuppressed.delete(place);
+      if (status === 200) onceHeard(world, () => deleteAll(world.maybeSuppressed, places));
       else if (json.code !== "store_failed") wrong(world, `a lift was answered ${json.code}`);
     });
     await world.life.clock.rest();
   },
 };
+
+function addAll(set: Set<string>, some: readonly string[]): void {
+  for (const one of some) set.add(one);
+}
+
+function deleteAll(set: Set<string>, some: readonly string[]): void {
+  for (const one of some) set.delete(one);
+}

@@ -1,13 +1,19 @@
 import { DAY, GB, HOUR } from "../../../src/model/units.ts";
-import type { Entry } from "../world/calls.ts";
+import { type Entry, isStoredAt } from "../world/calls.ts";
 import { type EventRow, keyOf, type Rows } from "../world/rows.ts";
+import { isTaken } from "../world/tracks.ts";
 import { type World, wrong } from "../world/world.ts";
 
 /** What was acknowledged is in the outbox: as it is, or as what it is a repeat of. */
 export function checkAnswers(world: World, before: Rows, after: Rows): void {
   for (const answer of world.answers) for (const entry of answer.entries) checkOne(world, entry);
-  if (world.ended === 0 && !isCleared(world)) checkCounts(world, before, after);
+  if (world.ended === 0 && !isCleared(world) && !isUnanswered(world)) checkCounts(world, before, after);
   world.answers.length = 0;
+}
+
+/** Where several daemons share the outbox, what is stored may be answered in a later step, or never. */
+function isUnanswered({ engine, ledger, disturbedAt, stepAt }: World): boolean {
+  return engine.isShared && (disturbedAt >= stepAt || ledger.all().some(({ open }) => open > 0));
 }
 
 function checkOne(world: World, entry: Entry): void {
@@ -20,7 +26,7 @@ function checkOne(world: World, entry: Entry): void {
   if (others.some((other) => entry.at - other.at <= DAY)) return;
   // It came and went in this step: every receiver has it.
   const has = (destination: string): boolean =>
-    world.tracks.of(messageId, destination).some((one) => one.succeededAt !== null);
+    world.tracks.of(messageId, destination).some(isTaken);
   if (isCleared(world) && [...entry.takers].every(has)) {
     entry.gone = true;
     return;
@@ -63,7 +69,7 @@ export function checkEvents(world: World, before: Rows, after: Rows): void {
 
 function find({ ledger }: World, { source, messageId, acceptedAt }: EventRow): Entry | undefined {
   // A clock that was set back can come to the same time twice.
-  const all = ledger.of(source, messageId).filter((entry) => entry.event === null && entry.at === acceptedAt);
+  const all = ledger.of(source, messageId).filter((entry) => entry.event === null && isStoredAt(entry, acceptedAt));
   return all.findLast(({ refused }) => !refused) ?? all.at(-1);
 }
 

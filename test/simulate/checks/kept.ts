@@ -1,6 +1,7 @@
 import { type Ms, SECOND } from "../../../src/model/units.ts";
 import { stoodStillAtLeast } from "../world/clocks.ts";
 import { keyOf, nameOf, type Row, type Rows } from "../world/rows.ts";
+import { isTaken } from "../world/tracks.ts";
 import { meet, type World, wrong } from "../world/world.ts";
 import { isCramped, isPruned } from "./answers.ts";
 
@@ -72,7 +73,7 @@ function isWithdrawn(world: World, was: Row): boolean {
 }
 
 function isEnded({ told, tracks }: World, { event, messageId, destination }: Row): boolean {
-  if (tracks.of(messageId, destination).some((track) => track.succeededAt !== null)) return true;
+  if (tracks.of(messageId, destination).some(isTaken)) return true;
   return told.some(({ what, args }) => {
     const [delivery, settlement] = args as [{ id: number; destination: string }, { state: string }];
     return (
@@ -128,7 +129,7 @@ function checkEnding(world: World, row: Row): void {
 }
 
 function checkDelivered({ tracks }: World, { messageId, destination }: Row): string | null {
-  return tracks.of(messageId, destination).some((track) => track.succeededAt !== null) ? null : "no receiver has it";
+  return tracks.of(messageId, destination).some(isTaken) ? null : "no receiver has it";
 }
 
 function checkFailed(world: World, { reason, messageId, destination, source, userId }: Row): string | null {

@@ -18,7 +18,8 @@ const EACH: Ms = SECOND;
 export function checkFirst({ asked: { track, before, at, isNewRound }, world }: Judged): string | null {
   const { turns } = world;
   const { destination } = track;
-  if (!isNewRound) return null;
+  // Where several daemons have lanes, one of them does not know how busy a receiver is with the others.
+  if (!isNewRound || world.engine.isShared) return null;
   noteTurn(turns.rounds, destination, at);
   // One that could not leave the machine was tried all the same, and has its wait.
   if (before.asked > 0 || track.replayedIn !== null) return null;

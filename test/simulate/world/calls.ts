@@ -165,7 +165,14 @@ export type Entry = {
   gone: boolean;
   /** The number of its event, once it was seen in the outbox. */
   event: number | null;
+  /** When it was answered. Nobody knows when it is stored if that takes time, or if no answer comes. */
+  answeredAt: At | null;
 };
+
+/** Whether a call that was stored then may be this one. */
+export function isStoredAt({ at, answeredAt }: Entry, acceptedAt: At): boolean {
+  return at <= acceptedAt && acceptedAt <= (answeredAt ?? Number.MAX_SAFE_INTEGER);
+}
 
 /** All that was ever sent. */
 export type Ledger = {
@@ -176,21 +183,29 @@ export type Ledger = {
   all(): readonly Entry[];
 };
 
-type SendMoment = { readonly at: At; readonly wall: At; readonly step: number; readonly shape: Shape };
+type SendMoment = {
+  readonly at: At;
+  readonly wall: At;
+  readonly step: number;
+  readonly shape: Shape;
+  /** It is stored in the moment in which it is sent, or not at all. */
+  readonly storesAtOnce: boolean;
+};
 
 export function createLedger(): Ledger {
   const byBody = new Map<string, Entry>();
   const byId = new Map<string, Entry[]>();
   return {
-    note(call, source, { at, wall, step, shape }) {
+    note(call, source, { at, wall, step, shape, storesAtOnce }) {
       const body = expectedBody(call, source, wall);
       const known = byBody.get(body);
+      const answeredAt = storesAtOnce ? at : null;
       // Sent again in the same moment: this time it may be taken.
-      if (known) return Object.assign(known, { refused: false, open: known.open + 1 });
+      if (known) return Object.assign(known, { refused: false, open: known.open + 1, answeredAt });
       const takers = new Set(takersOf(call, source, { shape, wall }));
       const { messageId } = call;
       const userId = typeof call.userId === "string" ? call.userId : null;
-      const state = { acked: false, refused: false, open: 1, gone: false, event: null };
+      const state = { acked: false, refused: false, open: 1, gone: false, event: null, answeredAt };
       const entry: Entry = { source, messageId, userId, body, at, step, takers, ...state };
       byBody.set(body, entry);
       byId.set(keyOf(source, messageId), [...(byId.get(keyOf(source, messageId)) ?? []), entry]);

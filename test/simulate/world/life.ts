@@ -4,12 +4,8 @@ import type { Ports } from "../../../src/model/daemon.ts";
 import type { FileMark } from "../../../src/model/disk.ts";
 import type { Clock, Handle } from "../../../src/model/ports.ts";
 import type { Report } from "../../../src/model/report.ts";
-import type { Boot } from "../../../src/model/timeline.ts";
-import type { At } from "../../../src/model/units.ts";
 import { disk } from "../../../src/runtime/disk.ts";
-import { openStore } from "../../../src/store/sqlite/store.ts";
-import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
-import { diskError } from "./disk.ts";
+import type { FalseClock } from "../../flow/clock.ts";
 import { createPost } from "./network.ts";
 import { type Shape, toConfig } from "./shape.ts";
 import { forgetTurns, isBack, upset } from "./tracks.ts";
@@ -23,37 +19,35 @@ export function never(): Promise<never> {
 /** Things that are told with each request: only counted. */
 const QUIET = new Set(["requestAnswered"]);
 
-/** Turns of the event loop for what happens at one point in time: far more than that is a circle. */
-const MOST_TURNS = 20_000;
-
-/** `boot`: the machine's, as the kernel says it at the start of the process. */
 export type Birth = {
   readonly path: string;
-  readonly startAt: At;
+  /** What the machine says of the time. */
+  readonly clock: FalseClock;
   readonly number: number;
-  readonly boot: Boot;
+  readonly nth: number;
   /** Called when the store is open, before anything is done with it. */
   readonly opened: () => Promise<void>;
 };
 
-/** Another process on this outbox, at this time. It may die while it starts. Rejects if it refuses to start. */
-export async function startLife(world: World, { path, startAt, number, boot, opened }: Birth): Promise<Life> {
-  const clock = createFalseClock(startAt - boot.uptime, MOST_TURNS);
-  clock.reboot(boot.id);
-  clock.skip(`${boot.uptime}ms`);
+/** Another process on this outbox. It may die while it starts. Rejects if it refuses to start. */
+export async function startLife(world: World, { path, clock, number, nth, opened }: Birth): Promise<Life> {
   const handles = new Map<number, Handle>();
   const answers: Answers = new Map();
   const config = configOf(world, world.shape, path);
   const ports = portsOf(world, { clock, handles, answers, opened, life: () => life });
   const life: Life = {
     number,
+    nth,
     clock,
     path,
-    startedAt: startAt,
+    startedAt: clock.now(),
     leastError: world.clockError,
     unwritten: false,
     dead: false,
     started: false,
+    frozen: null,
+    cutOff: false,
+    doubtfulUntil: 0,
     backlog: null,
     store: null,
     app: createApp(config, world.fault?.ports?.(ports, config) ?? ports),
@@ -66,17 +60,14 @@ export async function startLife(world: World, { path, startAt, number, boot, ope
       const text = await response.text();
       running.delete(answering);
       moment(world, life);
-      return life.dead ? never() : { status: response.status, json: parse(text) };
+      if (isHalted(life)) await runsAgain(life);
+      return { status: response.status, json: parse(text) };
     },
   };
   world.life = life;
-  forgetTurns(world.turns, clock.now());
-  world.disk.watch(path, {
-    moment: () => moment(world, life),
-    allow(what) {
-      if (!life.dead) refuse(world, what);
-    },
-  });
+  world.lives[nth] = life;
+  if (!world.engine.isShared) forgetTurns(world.turns, clock.now());
+  world.engine.attach(world, life);
   let failure: unknown = null;
   life.app.start().then(
     () => {
@@ -100,32 +91,44 @@ export function configOf({ fault }: World, shape: Shape, path: string): Config {
   return fault?.config?.(config) ?? config;
 }
 
-/** A process can die here: whatever it has begun ends in the middle, and another one finds what is in the files. */
-export function moment(world: World, life: Life): void {
-  if (life.dead || life !== world.life || world.diesIn === null || world.reading) return;
-  world.diesIn -= 1;
-  if (world.diesIn <= 0) kill(world, life);
+/**
+ * A process can die here: whatever it has begun ends in the middle, and another one finds what is in the outbox. `answer`: a
+ * receiver has answered, and nobody knows it yet.
+ */
+export function moment(world: World, life: Life, what?: "answer"): void {
+  const { doom, lives, reading } = world;
+  if (isHalted(life) || doom === null || doom.nth !== life.nth || lives[life.nth] !== life || reading) return;
+  if (doom.from === what) doom.from = undefined;
+  if (doom.from) return;
+  doom.moments -= 1;
+  if (doom.moments > 0) return;
+  world.doom = null;
+  doom.strike(life);
+}
+
+/** The process of this daemon is killed, after so many moments of what happens next, or at once with 0. */
+export function killAfter(world: World, moments: number): void {
+  const { nth } = world.life;
+  if (moments === 0) kill(world, world.life);
+  else world.doom = { nth, moments, strike: (life) => kill(world, life) };
 }
 
 export function kill(world: World, life: Life): void {
-  world.diesIn = null;
+  world.doom = null;
   life.dead = true;
-  // Whoever starts the next one puts the files back first.
-  world.vanished = null;
-  // From here on it writes into a file that nobody reads any more.
-  world.nextPath = world.disk.copy(life.path);
+  world.engine.killed(world, life);
   life.clock.kill();
   world.tracks.died(life);
 }
 
-function refuse(world: World, what: string): void {
-  const { refusing } = world;
-  if (refusing === null || refusing.what !== what || refusing.times <= 0) return;
-  refusing.times -= 1;
-  world.refused += 1;
-  world.life.unwritten = true;
-  upset(world.turns, world.life.clock.now());
-  throw diskError(refusing.code);
+/** Dead, or suspended. */
+export function isHalted({ dead, frozen }: Life): boolean {
+  return dead || frozen !== null;
+}
+
+/** What a process does goes on when it is not suspended any more; never, if it is dead. */
+export async function runsAgain(life: Life): Promise<void> {
+  while (isHalted(life)) await (life.dead ? never() : life.frozen?.promise);
 }
 
 /** The requests that are being answered at each port. */
@@ -184,12 +187,13 @@ function portsOf(world: World, around: Around): Ports {
       }
     },
     async openStore(options) {
-      const store = await openStore(options);
+      const store = await world.engine.openStore(world, life(), options);
       life().store = store;
       if (!isDead()) await opened();
       return store;
     },
     reload: async () => ({ kind: "refused", reason: "there is no file", problems: [] }),
+    configText: async () => "",
     lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),
     version: "0.0.0",
     pid: 4711,
@@ -202,18 +206,18 @@ function mortal({ clock, life }: Around, world: World): Clock {
     ...clock,
     async nextTurn() {
       await clock.nextTurn();
-      if (dies()) await never();
+      if (halts()) await runsAgain(life());
     },
     async sleep(ms, signal) {
       await clock.sleep(ms, signal);
-      if (dies()) await never();
+      if (halts()) await runsAgain(life());
     },
-    after: (ms, run) => clock.after(ms, () => dies() || run()),
+    after: (ms, run) => clock.after(ms, () => (halts() ? void runsAgain(life()).then(run) : run())),
   };
 
-  function dies(): boolean {
+  function halts(): boolean {
     moment(world, life());
-    return life().dead;
+    return isHalted(life());
   }
 }
 
@@ -232,7 +236,7 @@ function createReport(world: World, life: () => Life): Report {
         const { dead, clock, number } = life();
         if (dead || QUIET.has(what)) return;
         if (what === "unexpected") wrong(world, `something that should be impossible: ${describe(args)}`);
-        if (what.startsWith("lane") && isBack(world.turns, String(args[1]), what))
+        if (what.startsWith("lane") && isBack(world.turns, { url: String(args[1]), life: number }, what))
           world.tracks.reopenedAt.set(String(args[0]), clock.now());
         if (what === "laneOpened") world.tracks.silentUntil.delete(String(args[1]));
         world.told.push({ what, args, at: clock.now(), life: number });

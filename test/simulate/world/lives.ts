@@ -1,41 +1,92 @@
-/** One process after the other. */
+/** One process after the other, on the files of SQLite. */
 
+import { openStore } from "../../../src/store/sqlite/store.ts";
 import type { Boot } from "../../../src/model/timeline.ts";
 import { type At, type Ms, SECOND } from "../../../src/model/units.ts";
 import { checkLine, noteLine, type Pause } from "../checks/clocks.ts";
 import { advanceUntil } from "./ask.ts";
 import { endStop, reopenStops } from "./clocks.ts";
-import { type Birth, startLife } from "./life.ts";
+import { createFalseClock } from "../../flow/clock.ts";
+import { createFalseDisk, diskError, type FalseDisk } from "./disk.ts";
+import { type Birth, moment, startLife } from "./life.ts";
 import { readRows } from "./rows.ts";
 import { DESTINATIONS, urlOf } from "./shape.ts";
-import { meet, type World, wrong } from "./world.ts";
+import { upset } from "./tracks.ts";
+import { type Engine, meet, type World, wrong } from "./world.ts";
 
-/** The first one. */
-export async function begin(world: World, path: string): Promise<void> {
-  const boot = { id: 1, uptime: 0 };
-  await start(world, { path, startAt: world.life.clock.wall(), boot, opened: async () => {} });
-  await revive(world);
+/** A daemon that has its outbox alone. */
+export async function createDiskEngine(): Promise<Engine> {
+  const disk = await createFalseDisk();
+  return {
+    isShared: false,
+    async begin(world) {
+      const boot = { id: 1, uptime: 0 };
+      await start(world, { path: disk.fresh(), startAt: world.life.clock.wall(), boot, opened: async () => {} });
+      await revive(world, disk);
+    },
+    attach(world, life) {
+      disk.watch(life.path, {
+        moment: () => moment(world, life),
+        allow(what) {
+          if (!life.dead) refuse(world, what);
+        },
+      });
+    },
+    openStore: (_world, _life, options) => openStore(options),
+    killed(world, life) {
+      // Whoever starts the next one puts the files back first.
+      world.vanished = null;
+      // From here on it writes into a file that nobody reads any more.
+      world.nextPath = disk.copy(life.path);
+    },
+    revive: (world) => revive(world, disk),
+    stop: (world, how) => stopLife(world, how, disk),
+    turnTo: () => true,
+    async catchUp(world) {
+      // What that sets off has to be over before the rows are compared, and the process does not die of being looked at.
+      world.reading = true;
+      await world.life.backlog?.counts();
+      await world.life.clock.rest();
+      world.reading = false;
+    },
+    async end(world) {
+      const { life } = world;
+      life.dead = true;
+      life.clock.kill();
+      await closeAll(world, disk);
+      disk.forget(life.path);
+    },
+    remove: disk.remove,
+    trouble: null,
+  };
+}
+
+function refuse(world: World, what: string): void {
+  const { refusing } = world;
+  if (refusing === null || refusing.what !== what || refusing.times <= 0) return;
+  refusing.times -= 1;
+  world.refused += 1;
+  world.life.unwritten = true;
+  upset(world.turns, world.life.clock.now());
+  throw diskError(refusing.code);
 }
 
 /** If the process has died, another one goes on with what is in the files. It may die as well. */
-export async function revive(world: World): Promise<void> {
+async function revive(world: World, disk: FalseDisk): Promise<void> {
   for (let deaths = 0; world.life.dead; deaths += 1) {
     const { life, nextPath } = world;
     if (nextPath === null || deaths > 50) throw new Error("a process has died and left nothing");
     meet(world, "crashes");
     world.nextPath = null;
     const down = world.down;
-    await closeAll(world);
-    world.disk.forget(life.path);
+    await closeAll(world, disk);
+    disk.forget(life.path);
     await goOn(world, { path: nextPath, down, clean: false });
   }
 }
 
 /** It is asked to stop, does so in its time, and another one goes on. */
-export async function stopLife(
-  world: World,
-  { quick, down }: { readonly quick: boolean; readonly down: Ms },
-): Promise<void> {
+async function stopLife(world: World, { quick, down }: Stopping, disk: FalseDisk): Promise<void> {
   const { life } = world;
   const stopping = life.app.stop();
   if (quick) life.app.release();
@@ -45,14 +96,14 @@ export async function stopLife(
   world.tracks.died(life);
   life.dead = true;
   life.clock.kill();
-  await closeAll(world);
+  await closeAll(world, disk);
   const clean = !quick && world.refusing === null && world.vanished !== "truncated";
   world.vanished = null;
   await goOn(world, { path: life.path, down, clean });
 }
 
 /** Closes all that a process has left open, when nothing of it moves any more. */
-export async function closeAll({ disk, life }: World): Promise<void> {
+async function closeAll({ life }: World, disk: FalseDisk): Promise<void> {
   // It is dead already, and can do nothing; but the runtime forgets it only if nobody listens to a signal any more.
   life.app?.release();
   void life.app?.stop();
@@ -61,6 +112,7 @@ export async function closeAll({ disk, life }: World): Promise<void> {
   disk.close(life.path);
 }
 
+type Stopping = Parameters<Engine["stop"]>[1];
 type Next = { readonly path: string; readonly down: Ms; readonly clean: boolean };
 
 async function goOn(world: World, { path, down, clean }: Next): Promise<void> {
@@ -111,10 +163,19 @@ function bootOf(before: Boot | null, { boots, down }: Pause): Boot {
   return boots === null ? { id, uptime: uptime + down } : { id: id + 1, uptime: TO_BOOT };
 }
 
-async function start(world: World, birth: Omit<Birth, "number">): Promise<void> {
+/** Turns of the event loop for what happens at one point in time: far more than that is a circle. */
+const MOST_TURNS = 20_000;
+
+/** `boot`: the machine's, as the kernel says it at the start of the process. */
+type Start = Pick<Birth, "path" | "opened"> & { readonly startAt: At; readonly boot: Boot };
+
+async function start(world: World, { startAt, boot, ...birth }: Start): Promise<void> {
+  const clock = createFalseClock(startAt - boot.uptime, MOST_TURNS);
+  clock.reboot(boot.id);
+  clock.skip(`${boot.uptime}ms`);
   for (const name of DESTINATIONS) if (isWell(world, name)) world.troubled.delete(name);
   try {
-    const life = await startLife(world, { ...birth, number: world.life.number + 1 });
+    const life = await startLife(world, { ...birth, clock, number: world.life.number + 1, nth: 0 });
     for (let waited = 0; waited < 60 && !life.started && !life.dead; waited += 1)
       await life.clock.advance(`${SECOND}ms`);
     if (!life.started && !life.dead) wrong(world, "the daemon does not start");

@@ -4,7 +4,7 @@ import { type Behaviour, createFalseNetwork, OFFLINE, REFUSED, SELF_SIGNED, type
 import { judgeRequest } from "../checks/requests.ts";
 import { mix } from "../random.ts";
 import { beginStop, endStop } from "./clocks.ts";
-import { moment, never } from "./life.ts";
+import { isHalted, moment, never, runsAgain } from "./life.ts";
 import type { Asked } from "./tracks.ts";
 import { noteTaken } from "./tracks.ts";
 import type { Life, World } from "./world.ts";
@@ -17,11 +17,11 @@ export function createPost(world: World, life: () => Life): Post {
     if (here.dead) return never();
     network ??= createFalseNetwork(here.clock, (sent) => behave(world.manners.get(sent.url) ?? "well", sent));
     const asked = world.tracks.begin(request, here);
-    judgeRequest(world, request, asked);
+    judgeRequest({ world, request, asked, life: here });
     moment(world, here);
-    if (here.dead) return never();
+    if (isHalted(here)) await runsAgain(here);
     const reply = await network.post(request);
-    if (here.dead) return never();
+    if (isHalted(here)) await runsAgain(here);
     const status = reply.kind === "answered" ? reply.status : 0;
     const silence = reply.kind === "answered" && (status === 429 || status === 503) ? Number(reply.retryAfter ?? 0) : 0;
     const meaning = meaningOf({ kind: reply.kind, status });
@@ -30,8 +30,9 @@ export function createPost(world: World, life: () => Life): Post {
     noteTaken(world.turns, asked.url, { taken, startAt: asked.at, at: here.clock.now() });
     noteNetwork(world, asked, meaning);
     world.tracks.end(asked, { meaning, silence: silence * 1_000 }, here.clock.now());
-    moment(world, here);
-    return here.dead ? never() : reply;
+    moment(world, here, "answer");
+    if (isHalted(here)) await runsAgain(here);
+    return reply;
   };
 }
 

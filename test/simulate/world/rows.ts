@@ -4,7 +4,7 @@ import { isFault } from "../../../src/model/fault.ts";
 import type { ListedDelivery } from "../../../src/model/lookup.ts";
 import type { QueuePosition, Store } from "../../../src/model/ports.ts";
 import type { At, Ms } from "../../../src/model/units.ts";
-import { PEOPLE } from "./calls.ts";
+import { isStoredAt, PEOPLE } from "./calls.ts";
 import type { Reason } from "./clocks.ts";
 import { SOURCES } from "./shape.ts";
 import type { World } from "./world.ts";
@@ -98,7 +98,7 @@ export async function readRows(world: World): Promise<Rows> {
     const clocks = (await store.clocks.all()).map(toClock);
     return {
       events,
-      deliveries: await toRows(store, listed),
+      deliveries: await toRows(world, store, listed),
       paused: new Set(clocks.filter(({ reasons }) => reasons.includes("paused")).map(({ destination }) => destination)),
       clocks: new Map(clocks.map((clock) => [clock.destination, clock])),
       members: await readMembers(store),
@@ -137,11 +137,10 @@ async function readDeliveries({ lookup }: Store): Promise<readonly ListedDeliver
 async function addWithoutDeliveries(world: World, { lookup }: Store, events: Map<number, EventRow>): Promise<void> {
   const { ledger, answers, step } = world;
   const answered = new Set(answers.flatMap(({ entries }) => entries));
-  const found = new Set(
-    [...events.values()].map(({ source, messageId, acceptedAt }) => `${source} ${messageId} ${acceptedAt}`),
-  );
+  const found = Map.groupBy(events.values(), ({ source, messageId }) => `${source} ${messageId}`);
   const wanted = ledger.all().filter((entry) => {
-    if (entry.event !== null || found.has(`${entry.source} ${entry.messageId} ${entry.at}`)) return false;
+    const known = found.get(`${entry.source} ${entry.messageId}`) ?? [];
+    if (entry.event !== null || known.some(({ acceptedAt }) => isStoredAt(entry, acceptedAt))) return false;
     return entry.step === step || entry.open > 0 || answered.has(entry);
   });
   for (const messageId of new Set(wanted.map((entry) => entry.messageId))) {
@@ -150,8 +149,8 @@ async function addWithoutDeliveries(world: World, { lookup }: Store, events: Map
   }
 }
 
-async function toRows(store: Store, listed: readonly ListedDelivery[]): Promise<Rows["deliveries"]> {
-  const begun = await readBegun(store, listed);
+async function toRows(world: World, store: Store, listed: readonly ListedDelivery[]): Promise<Rows["deliveries"]> {
+  const begun = await readBegun(world, store, listed);
   const rows = new Map<string, Row>();
   for (const one of listed) {
     const { id: event, destination, state } = one;
@@ -166,14 +165,30 @@ async function toRows(store: Store, listed: readonly ListedDelivery[]): Promise<
 
 type Begun = { readonly firstAttemptAt: At | null; readonly stoodStill?: Ms };
 
-/** When the first attempts began. */
+/** When the first attempts began. Of what waits, each daemon knows its share. */
 async function readBegun(
-  { readQueue, lookup }: Store,
+  { lives }: World,
+  { lookup }: Store,
   listed: readonly ListedDelivery[],
 ): Promise<ReadonlyMap<string, Begun>> {
   const begun = new Map<string, Begun>();
   const waiting = listed.filter(({ state, attempts }) => state === "waiting" && attempts > 0);
-  for (const destination of new Set(waiting.map((one) => one.destination))) {
+  const destinations = new Set(waiting.map((one) => one.destination));
+  for (const { store, dead, frozen, cutOff } of lives)
+    if (store && !dead && !frozen && !cutOff) await readRetries(store, destinations, begun);
+  for (const place of listed.filter(({ state }) => state === "expired")) {
+    const detail = await lookup.delivery(place);
+    if (detail) begun.set(keyOf(place.id, place.destination), { firstAttemptAt: detail.firstAttemptAt });
+  }
+  return begun;
+}
+
+async function readRetries(
+  { readQueue }: Store,
+  destinations: ReadonlySet<string>,
+  begun: Map<string, Begun>,
+): Promise<void> {
+  for (const destination of destinations) {
     let after: QueuePosition | null = null;
     for (let more = true; more; ) {
       const ask = { destination, queue: "retry", after, dueBy: Number.MAX_SAFE_INTEGER, limit: PAGE } as const;
@@ -183,11 +198,6 @@ async function readBegun(
       more = page.more;
     }
   }
-  for (const place of listed.filter(({ state }) => state === "expired")) {
-    const detail = await lookup.delivery(place);
-    if (detail) begun.set(keyOf(place.id, place.destination), { firstAttemptAt: detail.firstAttemptAt });
-  }
-  return begun;
 }
 
 async function readMembers({ members }: Store): Promise<Rows["members"]> {

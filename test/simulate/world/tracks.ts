@@ -8,7 +8,7 @@ import { type At, MINUTE, type Ms } from "../../../src/model/units.ts";
 import type { Meaning } from "./network.ts";
 import type { Row, Rows } from "./rows.ts";
 import { ownerOf } from "./shape.ts";
-import type { Life } from "./world.ts";
+import { isDoubtful, type Life } from "./world.ts";
 
 export type Track = {
   readonly destination: string;
@@ -42,6 +42,12 @@ export type Track = {
   epoch: number;
   /** The step in which it was last sent again by command. */
   replayedIn: number | null;
+  /** The number of the process that asked last. */
+  by: number;
+  /** What became of it may be lost, as of all that a daemon does while it is cut off from the others: it may be sent again. */
+  excused: boolean;
+  /** A receiver had it before it was sent again for that. */
+  had: boolean;
 };
 
 /** A request, and what its track was before. */
@@ -76,6 +82,10 @@ export type Tracks = {
   end(asked: Asked, answer: { readonly meaning: Meaning; readonly silence: Ms }, at: At): void;
   /** What ran in it is over, and nobody knows how. */
   died(life: Life): void;
+  /** What this process has under way may be sent again by another one; and what has ended just now, of which it had no time to say so. */
+  excuse(life: Life, at: At): void;
+  /** These have ended. */
+  endExcuses(waits: (track: Track) => boolean): void;
   /** Another process has only the rows. Answers how many are to be sent again though a receiver has them. */
   reborn(rows: Rows): number;
   /** Each is due now, by command. */
@@ -91,6 +101,14 @@ export type Tracks = {
   /** When a lane of a destination was last opened again. */
   readonly reopenedAt: Map<string, At>;
 };
+
+/** From an answer until it is written what became of the delivery. */
+const TO_SETTLE: Ms = 50;
+
+/** Whether a receiver has it. */
+export function isTaken({ succeededAt, had }: Track): boolean {
+  return succeededAt !== null || had;
+}
 
 /** Of what nobody was asked about yet, or not since it was sent again by command. */
 const FRESH = {
@@ -113,11 +131,14 @@ export function createTracks(rules: Rules): Tracks {
     silentUntil,
     reopenedAt,
     versionOf: rules.versionOf,
-    begin({ url, body, headers }, { clock }) {
+    begin({ url, body, headers }, life) {
       const track = find(ownerOf(url), headers["webhook-id"] ?? "", body);
-      const at = clock.now();
+      const at = life.clock.now();
       // If it waits still, this knows less of it from here on.
       if (rules.mayReplay(track)) renew(track);
+      track.excused ||= isDoubtful(life);
+      if (track.excused && (track.open === 0 || track.by !== life.number)) beginAnew(track);
+      track.by = life.number;
       const { open, rounds, asked, firstAt, late, succeededAt, freeAt, round } = track;
       const isNewRound = round === null || open === 0 || round.urls.has(url);
       const before = { open, rounds, asked, firstAt, late, succeededAt, freeAt, endAt: round?.endAt ?? 0 };
@@ -130,7 +151,10 @@ export function createTracks(rules: Rules): Tracks {
     end({ track, url, epoch }, { meaning, silence }, at) {
       if (silence > 0)
         silentUntil.set(url, Math.max(silentUntil.get(url) ?? 0, at + Math.min(silence, rules.cutoff())));
-      if (epoch !== track.epoch) return;
+      if (epoch !== track.epoch) {
+        if (track.excused) noteBelated(track, meaning);
+        return;
+      }
       track.open -= 1;
       const { round } = track;
       if (round === null) return;
@@ -142,9 +166,18 @@ export function createTracks(rules: Rules): Tracks {
       if (meaning === "final") track.finals.set(url, rules.versionOf(track.destination));
       if (track.open === 0) close(track, round);
     },
-    died() {
+    died({ number }) {
       for (const track of tracks.values())
-        Object.assign(track, { open: 0, round: track.open > 0 ? null : track.round });
+        if (track.by === number) Object.assign(track, { open: 0, round: track.open > 0 ? null : track.round });
+    },
+    excuse({ number }, at) {
+      for (const track of tracks.values()) {
+        const endAt = track.round?.endAt ?? Number.NEGATIVE_INFINITY;
+        if (track.by === number && (track.open > 0 || at - endAt <= TO_SETTLE)) track.excused = true;
+      }
+    },
+    endExcuses(waits) {
+      for (const track of tracks.values()) if (track.excused && track.open === 0) track.excused = waits(track);
     },
     reborn(rows) {
       silentUntil.clear();
@@ -173,11 +206,25 @@ export function createTracks(rules: Rules): Tracks {
     const key = `${destination}\n${id}\n${body}`;
     const known = tracks.get(key);
     if (known) return known;
-    const none = { asked: 0, replayedIn: null, refusals: 0, epoch: 0 };
+    const none = { asked: 0, replayedIn: null, refusals: 0, epoch: 0, by: 0, excused: false, had: false };
     const track: Track = { destination, id, body, ...FRESH, ...none, finals: new Map() };
     tracks.set(key, track);
     byId.set(idOf(id, destination), [...(byId.get(idOf(id, destination)) ?? []), track]);
     return track;
+  }
+
+  /** An answer to what is not known to have been sent: it counts for the receiver. */
+  function noteBelated(track: Track, meaning: Meaning): void {
+    if (meaning === "success") track.had = true;
+    if (meaning === "final") track.refusals += 1;
+  }
+
+  /** Another daemon sends it, who knows nothing of this. */
+  function beginAnew(track: Track): void {
+    track.epoch += 1;
+    track.had ||= track.succeededAt !== null;
+    track.finals.clear();
+    Object.assign(track, FRESH);
   }
 
   /** What was settled is as new, when it is sent again by command. */
@@ -225,7 +272,7 @@ function idOf(messageId: string, destination: string): string {
 export type Turns = {
   /** By URL: since when a receiver has answered everything at once. */
   readonly answering: Map<string, At>;
-  /** By URL: since when it has taken nothing; how long that was the last time; and the last that was told of its lane. */
+  /** By URL: since when it has taken nothing; how long that was the last time; and the last that each process told of its lane. */
   readonly failing: Map<string, At>;
   readonly failed: Map<string, Ms>;
   readonly lanes: Map<string, string>;
@@ -246,7 +293,7 @@ export function upset(turns: Turns, at: At): void {
   turns.upsetAt = at;
 }
 
-/** A process that has just begun knows of nobody. */
+/** A process that has just begun, and is alone, knows of nobody. */
 export function forgetTurns(turns: Turns, at: At): void {
   const { answering, failing, failed, lanes, rounds, firsts } = turns;
   for (const map of [answering, failing, failed, lanes, rounds, firsts]) map.clear();
@@ -264,11 +311,15 @@ export function noteTaken({ failing, failed }: Turns, url: string, { taken, star
 type Taken = { readonly taken: boolean; readonly startAt: At; readonly at: At };
 
 /** Something is told of a lane. Answers whether its receiver is back from an outage: what waits for it need not wait any longer. */
-export function isBack({ lanes, failed }: Turns, url: string, what: string): boolean {
-  const before = lanes.get(url);
-  lanes.set(url, what);
+export function isBack({ lanes, failed }: Turns, { url, life }: Lane, what: string): boolean {
+  const lane = `${life} ${url}`;
+  const before = lanes.get(lane);
+  lanes.set(lane, what);
   return what === "laneOpened" && (before === "laneClosed" || (failed.get(url) ?? 0) >= SHORTEST_OUTAGE);
 }
+
+/** `life`: the number of the process that has it. */
+type Lane = { readonly url: string; readonly life: number };
 
 const SHORTEST_OUTAGE: Ms = 5 * MINUTE;
 

