@@ -41,6 +41,7 @@ import type {
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
+import { createLive, type LiveStream } from "./observe/live.ts";
 import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
@@ -119,6 +120,7 @@ type Parts = {
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
   readonly series: SeriesRecorder;
+  readonly live: LiveStream;
   readonly handles: Handles;
 };
 
@@ -137,9 +139,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   ports.metrics.expose(store);
   const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, series, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, live, handles } = parts;
   const cleaning = janitor.run(closing.signal);
-  series.start();
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
     .counts()
@@ -147,6 +148,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     .then(() => openListeners(ports.serve, current.config(), handles))
     .catch(closeAll);
   deliver.start();
+  series.start(closing.signal);
   const syncing = syncs.run(stopping.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
@@ -170,8 +172,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     await syncing;
     await deliver.stop();
     closing.abort();
-    series.stop();
     await cleaning;
+    live.stop();
     await listeners.admin.stop();
     await store.close();
   }
@@ -179,7 +181,6 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function closeAll(error: unknown): Promise<never> {
     stopping.abort();
     closing.abort();
-    series.stop();
     await cleaning;
     await deleting;
     await store.close();
@@ -251,7 +252,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
-  const observer = observeBy([arrivals, activity, series]);
+  const live = createLive({ clock, timeline: store.timeline, random });
+  const observer = observeBy([arrivals, activity, series, live]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
@@ -291,7 +293,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
   const sendTest = createSendTest({ accept, clock, random });
-  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, sendTest };
+  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
   const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
@@ -300,7 +302,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, handles: { ingest, admin } };
+  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, live, handles: { ingest, admin } };
 }
 
 type UserParts = {
@@ -353,10 +355,11 @@ type AdminParts = {
   readonly users: UserParts;
   readonly sendTest: SendTest;
   readonly series: SeriesRecorder;
+  readonly live: LiveStream;
 };
 
 function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
-  const { deliver, activity, arrivals, rejections, health, users, series, sendTest } = parts;
+  const { deliver, activity, arrivals, rejections, health, users, series, live, sendTest } = parts;
   const { clock, report } = ports;
   return createAdmin({
     version: ports.version,
@@ -381,6 +384,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     arrivals,
     rejections,
     series,
+    live,
     webhooks: health,
     health: store.health,
     rescue: store.rescue,

@@ -9,6 +9,7 @@ import { serveDashboard } from "./dashboard.ts";
 import { serveDeletions } from "./deletions.ts";
 import { serveDeliveries } from "./deliveries.ts";
 import { serveDestinations } from "./destinations.ts";
+import { serveLive } from "./live.ts";
 import { describeApi, openApiRoute } from "./openapi.ts";
 import { serveRejected } from "./rejected.ts";
 import { serveReplay } from "./replay.ts";
@@ -71,6 +72,7 @@ const ALL = [
   serveDaemon,
   serveStatus,
   serveSeries,
+  serveLive,
   serveRejected,
   serveDeliveries,
   serveReplay,

@@ -7,6 +7,7 @@ import type { StoredDeletions } from "../model/deletion.ts";
 import type { Pauses } from "../model/destination-clock.ts";
 import type { StoreHealth } from "../model/disk.ts";
 import type { Fault } from "../model/fault.ts";
+import type { Live } from "../model/live.ts";
 import type { Lookup } from "../model/lookup.ts";
 import type { Backlog, Clock, RequestDeletion, Rescue, SendTest } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
@@ -46,6 +47,7 @@ export type AdminWorld = {
   readonly arrivals: Arrivals;
   readonly rejections: Rejections;
   readonly series: Series;
+  readonly live: Live;
 
   readonly pauses: Pauses;
   readonly whileIdle: WhileIdle;

@@ -117,6 +117,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     timeline: options.timeline ?? UNSHIFTED,
     sharing: null,
     series: NO_SERIES,
+    live: { watch: () => fault("stopping", "the daemon is stopping") },
     bodies: createBodies(clock),
     health: {
       async state() {

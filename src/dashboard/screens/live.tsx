@@ -27,7 +27,7 @@ export function Live(): JSX.Element {
       <Announced link={link} tail={tail} paused={paused} />
       <Standing link={link} tail={tail} paused={paused} />
       {tail.rows.length === 0 ? (
-        <Nothing narrowed={narrowed} />
+        <Nothing link={link} narrowed={narrowed} />
       ) : (
         // Rows must not move away from under the keyboard.
         <div onFocusin={({ target }: FocusEvent) => target instanceof HTMLAnchorElement && setPaused(true)}>
@@ -67,8 +67,8 @@ function Standing({ link, tail: { rows, held, counts, unseen }, paused }: Watche
     <>
       {link.kind === "lost" ? (
         <p class="problem">
-          Lost at {words.clockTime(new Date(link.at).toISOString())}: {link.why.message}. The page tries again by
-          itself.
+          No stream since {words.clockTime(new Date(link.since).toISOString())}: {link.why.message}. The page keeps
+          trying.
         </p>
       ) : null}
       <p class="quiet standing">
@@ -112,7 +112,8 @@ const LINKS: Readonly<Record<Link["kind"], string>> = {
   resting: "Resting while the tab is hidden",
 };
 
-function Nothing({ narrowed }: { readonly narrowed: boolean }): JSX.Element {
+function Nothing({ link, narrowed }: { readonly link: Link; readonly narrowed: boolean }): JSX.Element | null {
+  if (link.kind !== "live") return null;
   if (narrowed) {
     return (
       <Empty title="Nothing that matches has happened yet">
