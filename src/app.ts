@@ -27,6 +27,7 @@ import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
+import { observeBy } from "./model/observer.ts";
 import type {
   Accept,
   DaemonAbout,
@@ -40,6 +41,8 @@ import type {
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
+import { createLive, type LiveStream } from "./observe/live.ts";
+import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
 
@@ -116,6 +119,8 @@ type Parts = {
   readonly janitor: Rounds;
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
+  readonly series: SeriesRecorder;
+  readonly live: LiveStream;
   readonly handles: Handles;
 };
 
@@ -134,7 +139,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   ports.metrics.expose(store);
   const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, live, handles } = parts;
   const cleaning = janitor.run(closing.signal);
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
@@ -143,6 +148,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     .then(() => openListeners(ports.serve, current.config(), handles))
     .catch(closeAll);
   deliver.start();
+  series.start(closing.signal);
   const syncing = syncs.run(stopping.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
@@ -151,7 +157,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
   function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
-    ports.metrics.declare(namesOf(config));
+    const names = namesOf(config);
+    ports.metrics.declare(names);
+    series.declare(names);
     deliver.setDestinations(config.destinations, counts);
   }
 
@@ -165,6 +173,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     await deliver.stop();
     closing.abort();
     await cleaning;
+    live.stop();
     await listeners.admin.stop();
     await store.close();
   }
@@ -242,7 +251,10 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const { clock, random, report } = ports;
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock, store.timeline);
-  const rejections = createRejections({ clock, timeline: store.timeline, report });
+  const series = createSeries({ backlog: store.backlog, clock, report });
+  const live = createLive({ clock, timeline: store.timeline, random });
+  const observer = observeBy([arrivals, activity, series, live]);
+  const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
     readQueue: store.readQueue,
@@ -257,13 +269,13 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     announce: store.sharing?.announce ?? null,
     delivery: () => config().delivery,
     lanes,
-    activity,
+    observer,
     post: ports.post,
     clock,
     random,
     report,
   });
-  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
+  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, observer, report });
   const ingest = createIngest({
     accept,
     door,
@@ -281,7 +293,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
   const sendTest = createSendTest({ accept, clock, random });
-  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users, sendTest }, context);
+  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
+  const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -289,7 +302,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, handles: { ingest, admin } };
+  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, live, handles: { ingest, admin } };
 }
 
 type UserParts = {
@@ -341,10 +354,12 @@ type AdminParts = {
   readonly health: Health;
   readonly users: UserParts;
   readonly sendTest: SendTest;
+  readonly series: SeriesRecorder;
+  readonly live: LiveStream;
 };
 
 function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
-  const { deliver, activity, arrivals, rejections, health, users, sendTest } = parts;
+  const { deliver, activity, arrivals, rejections, health, users, series, live, sendTest } = parts;
   const { clock, report } = ports;
   return createAdmin({
     version: ports.version,
@@ -368,6 +383,8 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     activity,
     arrivals,
     rejections,
+    series,
+    live,
     webhooks: health,
     health: store.health,
     rescue: store.rescue,

@@ -132,7 +132,7 @@ export function Table({
   children,
 }: Within & { readonly label: string; readonly head: readonly (Child | NumberColumn)[] }): Element {
   return (
-    <section class="scroll" aria-label={label} tabindex={0}>
+    <section class="scroll" aria-label={`${label}, as a table`} tabindex={0}>
       <table>
         <thead>
           <tr>
@@ -170,6 +170,22 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A part of a whole, as a bar and in words. */
+export function Share({
+  value,
+  of,
+  label,
+  tone = "calm",
+  children,
+}: Within & { readonly value: number; readonly of: number; readonly label: string; readonly tone?: Tone }): Element {
+  return (
+    <span class="share">
+      <progress class={tone} value={value} max={Math.max(of, 1)} aria-label={label} />
+      <span>{children}</span>
+    </span>
   );
 }
 
@@ -251,9 +267,11 @@ export function Action({ label, run, question, danger = false, hindered = null, 
       <button
         type="button"
         class={danger ? "danger" : ""}
-        disabled={busy || hindered !== null}
+        disabled={hindered !== null}
+        // Not disabled: it would lose the focus.
+        aria-disabled={busy ? "true" : undefined}
         title={hindered ?? undefined}
-        onClick={() => (question ? setAsking(true) : act())}
+        onClick={() => !busy && (question ? setAsking(true) : act())}
       >
         {busy ? "…" : label}
       </button>
@@ -282,11 +300,18 @@ export function Dialog({
   children,
 }: Within & { readonly label: string; readonly close: () => void }): Element {
   const dialog = useRef<HTMLDialogElement>(null);
+  const isGone = useRef(false);
   useEffect(() => {
-    dialog.current?.showModal();
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => {
+      isGone.current = true;
+      // The browser then gives the focus back to where it was.
+      shown?.close();
+    };
   }, []);
   return (
-    <dialog ref={dialog} aria-label={label} onClose={close}>
+    <dialog ref={dialog} aria-label={label} onClose={() => isGone.current || close()}>
       {children}
     </dialog>
   );
@@ -314,16 +339,22 @@ const TYPING = 300;
 /** A text that is part of the address. */
 export function TextFilter({ name, label, hint = "" }: FilterOf & { readonly hint?: string }): Element {
   const { query } = useAddress();
-  const [typed, setTyped] = useState<string | null>(null);
+  const [typed, setTyped] = useState("");
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
   const id = useId();
-  useEffect(() => {
-    if (typed === null) return;
-    const timer = setTimeout(() => {
-      setFilter(name, typed.trim());
-      setTyped(null);
+  useEffect(() => () => clearTimeout(timer.current ?? undefined), []);
+  const current = query.get(name) ?? "";
+  const isOwn = timer.current !== null || typed.trim() === current;
+
+  function type(text: string): void {
+    setTyped(text);
+    clearTimeout(timer.current ?? undefined);
+    timer.current = setTimeout(() => {
+      timer.current = null;
+      setFilter(name, text.trim());
     }, TYPING);
-    return () => clearTimeout(timer);
-  }, [typed, name]);
+  }
+
   return (
     <label class="filter" for={id}>
       {label}
@@ -331,8 +362,8 @@ export function TextFilter({ name, label, hint = "" }: FilterOf & { readonly hin
         id={id}
         type="search"
         placeholder={hint}
-        value={typed ?? query.get(name) ?? ""}
-        onInput={(event: Event) => setTyped((event.target as HTMLInputElement).value)}
+        value={isOwn ? typed : current}
+        onInput={(event: Event) => type((event.target as HTMLInputElement).value)}
       />
     </label>
   );
