@@ -28,7 +28,12 @@ export type Office = AsyncDisposable & {
 
 export type OfficeOptions = {
   /** The section of the config. */
-  readonly admin?: { readonly token?: string; readonly readToken?: string; readonly dashboard?: boolean };
+  readonly admin?: {
+    readonly listen?: string;
+    readonly token?: string;
+    readonly readToken?: string;
+    readonly dashboard?: boolean;
+  };
 };
 
 export async function openOffice(browser: () => Promise<Browser>, options: OfficeOptions = {}): Promise<Office> {
@@ -153,7 +158,7 @@ export async function makeTraffic(office: Office, { without = [], again = "" }: 
   await ask("/api/deletions", { userIds: ["leaver"], erase: true });
 }
 
-function sendAs(writeKey: string, url: string, body: object): Promise<Response> {
+export function sendAs(writeKey: string, url: string, body: object): Promise<Response> {
   const headers = { Authorization: `Basic ${btoa(`${writeKey}:`)}` };
   return fetch(url, { method: "POST", body: JSON.stringify(body), headers });
 }
