@@ -27,6 +27,7 @@ import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
+import { observeBy } from "./model/observer.ts";
 import type {
   Accept,
   DaemonAbout,
@@ -40,6 +41,7 @@ import type {
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Activity, Arrivals, Health } from "./model/status.ts";
+import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
 
@@ -116,6 +118,7 @@ type Parts = {
   readonly janitor: Rounds;
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
+  readonly series: SeriesRecorder;
   readonly handles: Handles;
 };
 
@@ -134,8 +137,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   ports.metrics.expose(store);
   const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, handles } = parts;
   const cleaning = janitor.run(closing.signal);
+  series.start();
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
     .counts()
@@ -151,7 +155,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
   function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
-    ports.metrics.declare(namesOf(config));
+    const names = namesOf(config);
+    ports.metrics.declare(names);
+    series.declare(names);
     deliver.setDestinations(config.destinations, counts);
   }
 
@@ -164,6 +170,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     await syncing;
     await deliver.stop();
     closing.abort();
+    series.stop();
     await cleaning;
     await listeners.admin.stop();
     await store.close();
@@ -172,6 +179,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function closeAll(error: unknown): Promise<never> {
     stopping.abort();
     closing.abort();
+    series.stop();
     await cleaning;
     await deleting;
     await store.close();
@@ -242,7 +250,9 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const { clock, random, report } = ports;
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock, store.timeline);
-  const rejections = createRejections({ clock, timeline: store.timeline, report });
+  const series = createSeries({ backlog: store.backlog, clock, report });
+  const observer = observeBy([arrivals, activity, series]);
+  const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
     readQueue: store.readQueue,
@@ -257,13 +267,13 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     announce: store.sharing?.announce ?? null,
     delivery: () => config().delivery,
     lanes,
-    activity,
+    observer,
     post: ports.post,
     clock,
     random,
     report,
   });
-  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
+  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, observer, report });
   const ingest = createIngest({
     accept,
     door,
@@ -281,7 +291,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
   const sendTest = createSendTest({ accept, clock, random });
-  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users, sendTest }, context);
+  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, sendTest };
+  const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -289,7 +300,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, handles: { ingest, admin } };
+  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, handles: { ingest, admin } };
 }
 
 type UserParts = {
@@ -341,10 +352,11 @@ type AdminParts = {
   readonly health: Health;
   readonly users: UserParts;
   readonly sendTest: SendTest;
+  readonly series: SeriesRecorder;
 };
 
 function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
-  const { deliver, activity, arrivals, rejections, health, users, sendTest } = parts;
+  const { deliver, activity, arrivals, rejections, health, users, series, sendTest } = parts;
   const { clock, report } = ports;
   return createAdmin({
     version: ports.version,
@@ -368,6 +380,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     activity,
     arrivals,
     rejections,
+    series,
     webhooks: health,
     health: store.health,
     rescue: store.rescue,

@@ -13,6 +13,7 @@ import { describeApi, openApiRoute } from "./openapi.ts";
 import { serveRejected } from "./rejected.ts";
 import { serveReplay } from "./replay.ts";
 import { type Asked, type Handler, type Route, readBody, readQuery } from "./route.ts";
+import { serveSeries } from "./series.ts";
 import { serveStatus } from "./status.ts";
 import type { AdminWorld } from "./world.ts";
 
@@ -69,6 +70,7 @@ export function createApi(world: AdminWorld): Hono {
 const ALL = [
   serveDaemon,
   serveStatus,
+  serveSeries,
   serveRejected,
   serveDeliveries,
   serveReplay,

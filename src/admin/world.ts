@@ -12,6 +12,7 @@ import type { Backlog, Clock, RequestDeletion, Rescue, SendTest } from "../model
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
+import type { Series } from "../model/series.ts";
 import type { Sharing } from "../model/sharing.ts";
 import type { Activity, Arrivals, ConfigStatus, Health } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
@@ -44,6 +45,7 @@ export type AdminWorld = {
   readonly streams: Streams;
   readonly arrivals: Arrivals;
   readonly rejections: Rejections;
+  readonly series: Series;
 
   readonly pauses: Pauses;
   readonly whileIdle: WhileIdle;

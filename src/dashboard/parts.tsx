@@ -173,6 +173,22 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
   );
 }
 
+/** A part of a whole, as a bar and in words. */
+export function Share({
+  value,
+  of,
+  label,
+  tone = "calm",
+  children,
+}: Within & { readonly value: number; readonly of: number; readonly label: string; readonly tone?: Tone }): Element {
+  return (
+    <span class="share">
+      <progress class={tone} value={value} max={Math.max(of, 1)} aria-label={label} />
+      <span>{children}</span>
+    </span>
+  );
+}
+
 /** Nothing to show, and what to do about it. */
 export function Empty({ title, children }: Within & { readonly title: string }): Element {
   return (

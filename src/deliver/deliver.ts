@@ -66,7 +66,7 @@ type DeliverWorld = {
   /** The `delivery` section of the config in force. */
   readonly delivery: () => Config["delivery"];
   readonly lanes: Lanes;
-  readonly activity: LoopWorld["activity"];
+  readonly observer: LoopWorld["observer"];
   readonly post: Post;
   readonly clock: Clock;
   readonly random: Random;

@@ -28,6 +28,7 @@ export type Delivery = {
   readonly destination: string;
   /** How the store finds it again. Opaque to everything else. */
   readonly ref: DeliveryRef;
+  readonly source: string;
   readonly messageId: string;
   readonly type: EventType;
   /** What every receiver gets at each attempt: these bytes, in UTF-8. */

@@ -26,6 +26,7 @@ describe("fairlead --help", () => {
       "listen",
       "verify",
       "status",
+      "open",
       "deliveries",
       "explain",
       "rejected",

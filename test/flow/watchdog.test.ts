@@ -130,7 +130,7 @@ describe("the watchdog of a daemon", () => {
         body: Promise.resolve(""),
       }),
       report: makeReport(),
-      activity: createActivity(clock),
+      observer: createActivity(clock),
       lanes: createLanes(makeReport()),
       delivery: () => makeConfig().delivery,
       readQueue: (ask) => (isStuck ? new Promise(() => {}) : store.readQueue(ask)),

@@ -125,9 +125,12 @@ describe(`three daemons on one PostgreSQL (SEED=${SEED})`, { skip: NO_SERVER }, 
     const load = startLoad(cluster);
     strikes = true;
     await pause(A_WHILE);
+    const kinds = ["late append", "early append", "late commit", "early commit"];
+    await soon(
+      async () => kinds.every((kind) => (proxy.strikes.get(kind) ?? 0) >= 3),
+      () => `each kind of them happens: ${JSON.stringify([...proxy.strikes])}`,
+    );
     strikes = false;
-    for (const kind of ["late append", "early append", "late commit", "early commit"])
-      assert.ok((proxy.strikes.get(kind) ?? 0) >= 3, `${kind}: ${proxy.strikes.get(kind)}`);
     await finish(cluster, load);
     checkDelays(cluster, load, ({ at }) => at);
     assert.deepEqual(repeated(cluster), []);

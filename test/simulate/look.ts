@@ -66,7 +66,7 @@ function checkOwn(world: World, after: Rows): void {
 
 /** Only a disk that refuses something makes a commit fail: one that fails by itself would fail again and again. */
 function checkCommits(world: World): void {
-  if (world.refused > 0 || world.disturbedAt >= world.stepAt - TO_RECOVER) return;
+  if (world.refused > 0 || isRecovering(world) || world.disturbedAt >= world.stepAt) return;
   const failure = world.told.find(({ what }) => what === "storeFailed");
   if (failure)
     wrong(world, `the store has failed, and the disk has refused nothing: ${failure.args.map(String).join(": ")}`);

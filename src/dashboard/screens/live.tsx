@@ -1,9 +1,10 @@
 import { type Child, memo, useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { pathTo, pathWith, useAddress } from "../address.ts";
-import { type Link, type LiveEvent, type Row, type Tail, useLive } from "../live.ts";
+import { type Link, useLive } from "../live.ts";
 import { ChoiceFilter, Empty, Heading, State, Table, TextFilter } from "../parts.tsx";
 import { useStatus } from "../status.ts";
+import { type LiveEvent, MOST_ROWS, type Row, type Tail } from "../tail.ts";
 import * as words from "../words.ts";
 
 const FILTERS = ["kind", "source", "destination", "type", "user"] as const;
@@ -41,7 +42,7 @@ export function Live(): JSX.Element {
   );
 }
 
-const HEAD = ["When", "What", "Event", "From, to", "Details"];
+const HEAD = ["What", "Event", "From, to", "Details"];
 
 const TYPES = ["identify", "track", "page", "screen", "group", "alias", "delete"];
 
@@ -72,15 +73,13 @@ function Standing({ link, tail: { rows, held, counts, unseen }, paused }: Watche
       ) : null}
       <p class="quiet standing">
         <span>{passed(counts)} so far.</span>{" "}
-        {rows.length < MANY ? null : <span>The newest {rows.length} are shown.</span>}{" "}
+        {rows.length < MOST_ROWS ? null : <span>The newest {rows.length} are shown.</span>}{" "}
         {unseen > 0 ? <strong>{words.exact(unseen)} not shown: sampled. </strong> : null}
         {paused ? <strong>{words.some(held.length, "new one", "new ones")} held back.</strong> : null}
       </p>
     </>
   );
 }
-
-const MANY = 200;
 
 function passed({ accepted, refused, attempted }: Tail["counts"]): string {
   const attempts = words.some(attempted, "attempt", "attempts");
@@ -132,13 +131,11 @@ function Nothing({ narrowed }: { readonly narrowed: boolean }): JSX.Element {
 const EventRow = memo(
   ({ row: { event } }: { readonly row: Row }): JSX.Element => (
     <tr>
-      <td>
+      <td class="line">
+        <State state={stateOf(event)} />{" "}
         <time datetime={event.at} title={`${words.moment(event.at)}, ${event.at}`}>
           {words.clockTime(event.at)}
         </time>
-      </td>
-      <td>
-        <State state={stateOf(event)} />
       </td>
       <td>{nameOf(event)}</td>
       <td>{pathOf(event)}</td>

@@ -105,7 +105,7 @@ function Card({ one }: { readonly one: Rejection }): JSX.Element {
         </summary>
         <Facts facts={factsOf(one)} />
         <p class="quiet">The call begins with:</p>
-        <pre>{sample}</pre>
+        <pre tabindex={0}>{sample}</pre>
         <Copy text={sample} />
       </details>
     </li>

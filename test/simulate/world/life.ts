@@ -66,7 +66,7 @@ export async function startLife(world: World, { path, clock, number, nth, opened
   };
   world.life = life;
   world.lives[nth] = life;
-  forgetTurns(world.turns, clock.now());
+  if (!world.engine.isShared) forgetTurns(world.turns, clock.now());
   world.engine.attach(world, life);
   let failure: unknown = null;
   life.app.start().then(
@@ -231,7 +231,7 @@ function createReport(world: World, life: () => Life): Report {
         const { dead, clock, number } = life();
         if (dead || QUIET.has(what)) return;
         if (what === "unexpected") wrong(world, `something that should be impossible: ${describe(args)}`);
-        if (what.startsWith("lane") && isBack(world.turns, String(args[1]), what))
+        if (what.startsWith("lane") && isBack(world.turns, { url: String(args[1]), life: number }, what))
           world.tracks.reopenedAt.set(String(args[0]), clock.now());
         if (what === "laneOpened") world.tracks.silentUntil.delete(String(args[1]));
         world.told.push({ what, args, at: clock.now(), life: number });
