@@ -54,6 +54,7 @@ type Shown = { readonly tagName: string; readonly textContent: string };
 declare const document: EventTarget & {
   readonly body: { innerHTML: string; append(one: object): void };
   querySelectorAll(selector: "*"): { readonly length: number };
+  querySelector(selector: "main"): Shown | null;
   querySelectorAll(selector: "canvas"): Iterable<Canvas>;
   createElement(name: "iframe"): EventTarget & { src: string };
   readonly activeElement: Shown | null;
@@ -140,4 +141,12 @@ export function longTasks(): void {
     for (const { duration } of tasks.getEntries()) noted.push(Math.round(duration));
   });
   observer.observe({ type: "longtask", buffered: true });
+}
+
+/** Whether the live screen says of so many events that they were accepted, and shows them or says that it does not. */
+export function hasAccountedFor(events: number): boolean {
+  const text = document.querySelector("main")?.textContent ?? "";
+  const said = [/([\d,]+) accepted/, /([\d,]+) not shown/].map((pattern) => pattern.exec(text)?.[1] ?? "0");
+  const [accepted = 0, unseen = 0] = said.map((number) => Number(number.replaceAll(",", "")));
+  return unseen > 0 && accepted + unseen === events;
 }
