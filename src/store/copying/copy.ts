@@ -28,6 +28,7 @@ export type Source = {
   isUnfinished(): Promise<boolean>;
   /** Stays the same as long as the outbox exists. */
   identity(): Promise<number>;
+  /** Another one once a daemon has opened it, or has gone on after it was frozen. Cheap: it is asked for with each batch. */
   state(): Promise<number>;
   secrets(): Promise<Secrets>;
   /** How many rows a part has. */
@@ -110,7 +111,8 @@ async function begin(source: Source, target: Target): Promise<Begun | CopyFault>
 }
 
 /** Answers how many rows there are. */
-async function copyParts({ source, target, stepped, signal }: CopyJob, mark: Mark): Promise<number | CopyFault> {
+async function copyParts(job: CopyJob, mark: Mark): Promise<number | CopyFault> {
+  const { source, target, stepped, signal } = job;
   const counts: number[] = [];
   for (const part of PARTS) counts.push(await source.count(part));
   const total = sum(counts);
@@ -121,6 +123,8 @@ async function copyParts({ source, target, stepped, signal }: CopyJob, mark: Mar
     let rows = index === mark.part ? mark.rows : 0;
     for await (const batch of source.batches(part, rows)) {
       if (signal.aborted) return interrupted(target);
+      // Rather now than after hours: the copy could not be continued.
+      if ((await source.state()) !== mark.state) return changed(job);
       rows += batch.rows.length;
       await target.write(batch, { ...mark, part: index, rows });
       done += batch.rows.length;
