@@ -155,7 +155,7 @@ describe("a screen of a daemon at which nothing has happened yet", () => {
       await using fresh = await openOffice(browser);
       const { page, errors } = await fresh.open(path);
       await page.getByRole("main").locator(".empty").first().waitFor();
-      assert.match(await page.getByRole("main").locator(".empty").first().innerText(), /\n.+\w/);
+      assert.ok((await page.getByRole("main").locator(".empty p").count()) >= 2);
       assert.deepEqual(await accessibilityFaults(page), []);
       assert.deepEqual(errors, []);
     });
