@@ -87,6 +87,9 @@ const RULES: Readonly<Record<string, string>> = {
   integration_disabled: "the call's `integrations` disable it",
   all_integrations_disabled: "the call's `integrations` disable All, and do not name it",
   historical: "the call was older than a day when it came, and its `historical` is skip",
+  event_not_selected: "its `events` do not take the name of this call",
+  condition_not_met: "the call does not meet its `where`",
+  not_sampled: "its `sample` leaves out this user",
   test_of_another: "it is a test of another destination",
 };
 

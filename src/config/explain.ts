@@ -91,7 +91,7 @@ function* explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Pla
   const { path, context } = place;
   const value = tree === undefined ? v.getDefault(schema) : tree.value;
   if (value === undefined) return { kind: "left out", path, words: leftOutOf(schema) };
-  const shape = shapeOf(schema, Array.isArray(value));
+  const shape = shapeOf(schema, Array.isArray(value) ? "list" : value instanceof Map ? "map" : "scalar");
   if (shape.kind === "map") return yield* explainMap(shape.entries, tree, place);
   if (shape.kind === "names") {
     const entries = [...mapOf(tree)];

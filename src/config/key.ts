@@ -8,7 +8,7 @@ export type Manual = {
   /** Follows in the example file: when and why to change it. A line break in it counts as a space. */
   readonly more?: string;
   /** A useful value, for the reference and editors, and for the example file if there is no default. */
-  readonly example?: string | number | boolean | readonly string[];
+  readonly example?: string | number | boolean | readonly string[] | Readonly<Record<string, unknown>>;
   /** For an optional key without a default: what is in force when it is left out. */
   readonly leftOut?: string;
   /** A key beside it that takes its place: with that one set, this one counts for nothing. */
@@ -61,6 +61,12 @@ export type Shape =
   | { readonly kind: "list"; readonly item: v.GenericSchema }
   | { readonly kind: "scalar"; readonly reads: "text" | "number" | "boolean" };
 
+/** Marks, in its metadata, a schema that takes any value as it is, and finds out itself what is wrong with it. */
+export const FREE = "free";
+
+/** What stands at a place in the file. */
+export type Found = "map" | "list" | "scalar";
+
 /** The schemas inside a schema. */
 type Parts = v.GenericSchema & {
   readonly wrapped?: v.GenericSchema;
@@ -70,14 +76,20 @@ type Parts = v.GenericSchema & {
   readonly options?: readonly unknown[];
 };
 
-/** The shape of a schema. `isList` decides between a list and another option. */
-export function shapeOf(schema: v.GenericSchema, isList = false): Shape {
+/** The shape of a schema. What is found decides between a list and another option, and for a free one. */
+export function shapeOf(schema: v.GenericSchema, found: Found = "scalar"): Shape {
   const { type, wrapped, entries, value, item, options = [] }: Parts = schema;
-  if (wrapped) return shapeOf(wrapped, isList);
+  if (wrapped) return shapeOf(wrapped, found);
+  if (v.getMetadata(schema)[FREE] === true) return freeShape(schema, found);
   if (entries) return { kind: "map", entries };
   if (type === "record" && value) return { kind: "names", value };
   if (item) return { kind: "list", item };
   const list = (options as v.GenericSchema[]).find((option) => option.type === "array");
-  if (isList && list) return shapeOf(list);
+  if (found === "list" && list) return shapeOf(list);
   return { kind: "scalar", reads: type === "number" || type === "boolean" ? type : "text" };
+}
+
+function freeShape(schema: v.GenericSchema, found: Found): Shape {
+  if (found === "map") return { kind: "names", value: schema };
+  return found === "list" ? { kind: "list", item: schema } : { kind: "scalar", reads: "text" };
 }

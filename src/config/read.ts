@@ -50,7 +50,7 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   const unsupported = unsupportedIn(node, reading.text);
   if (unsupported) reading.findings.push(errorAt({ path: tree.path, at: unsupported.at }, unsupported.message));
   if (isAlias(node)) return BROKEN;
-  const shape = shapeOf(schema, isSeq(node));
+  const shape = shapeOf(schema, isSeq(node) ? "list" : isMap(node) ? "map" : "scalar");
   const isMapShape = shape.kind === "map" || shape.kind === "names";
   if (isScalar(node) && node.value === null) {
     // A section whose lines are all commented out counts as empty.

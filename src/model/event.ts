@@ -78,6 +78,9 @@ export type SkipRule =
   | "integration_disabled"
   | "all_integrations_disabled"
   | "historical"
+  | "event_not_selected"
+  | "condition_not_met"
+  | "not_sampled"
   | "test_of_another";
 
 export type Skip = { readonly destination: string; readonly rule: SkipRule };

@@ -158,6 +158,9 @@ const RULES: Readonly<Record<string, string>> = {
   integration_disabled: "the call switched it off by integrations",
   all_integrations_disabled: "the call switched all off by integrations",
   historical: "the call is historical, and the destination does not take those",
+  event_not_selected: "its events do not take the name of this call",
+  condition_not_met: "the call does not meet its where",
+  not_sampled: "its sample leaves out this user",
 };
 
 function Refusals({ story: { rejected, rejectedSince } }: { readonly story: Trail }): JSX.Element | null {
