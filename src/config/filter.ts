@@ -72,7 +72,7 @@ export function share() {
 export function conditions() {
   return v.pipe(
     v.any(),
-    v.metadata({ form: "map of conditions", type: "object", [FREE]: true }),
+    v.metadata({ form: "map of conditions", type: "object", [FREE]: [...ORDERS, "exists"] }),
     v.rawTransform<unknown, Condition>(({ dataset, addIssue, NEVER }) => {
       const faults: Fault[] = [];
       const condition = readMap(dataset.value, { path: [], depth: 1, found: { tests: 0, faults } });
@@ -192,12 +192,18 @@ function readValues(kind: "in" | "not", value: unknown, place: Place): Test | nu
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (values.length === 0) return fail(place, "must have a value");
   if (values.length > MOST_VALUES) return fail(place, `must have at most ${MOST_VALUES} values`);
-  if (values.every(isScalar)) return { kind, values };
-  return fail(place, "must be a text, a number, true or false, or a list of them");
+  const faulty = values.findIndex((one) => !isScalar(one));
+  if (faulty < 0) return { kind, values: values.filter(isScalar) };
+  const at = Array.isArray(value) ? within(place, faulty) : place;
+  return fail(at, typeof values[faulty] === "number" ? INEXACT : "must be a text, a number, true or false, or a list of them");
 }
 
+const INEXACT = "is too long for a number: put it in quotes, and it counts for the number and for the text";
+
+/** A number of more than 2^53 would not be the one that is written. */
 function isScalar(value: unknown): value is Scalar {
-  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  if (typeof value === "number") return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+  return typeof value === "string" || typeof value === "boolean";
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -56,12 +56,15 @@ export function formOf(schema: v.GenericSchema): string {
 /** The kind of value at a place in the file, as far as reading needs it. valibot checks the rest. */
 export type Shape =
   | { readonly kind: "map"; readonly entries: Readonly<Record<string, v.GenericSchema>> }
-  /** A map whose keys the operator chooses. */
-  | { readonly kind: "names"; readonly value: v.GenericSchema }
+  /** A map whose keys the operator chooses. `shown`: keys whose values are no secret, whatever they stand below. */
+  | { readonly kind: "names"; readonly value: v.GenericSchema; readonly shown?: readonly string[] }
   | { readonly kind: "list"; readonly item: v.GenericSchema }
   | { readonly kind: "scalar"; readonly reads: "text" | "number" | "boolean" };
 
-/** Marks, in its metadata, a schema that takes any value as it is, and finds out itself what is wrong with it. */
+/**
+ * Marks, in its metadata, a schema that takes any value as it is, and finds out itself what is wrong with it. Has the keys
+ * whose values are no secret.
+ */
 export const FREE = "free";
 
 /** What stands at a place in the file. */
@@ -80,7 +83,8 @@ type Parts = v.GenericSchema & {
 export function shapeOf(schema: v.GenericSchema, found: Found = "scalar"): Shape {
   const { type, wrapped, entries, value, item, options = [] }: Parts = schema;
   if (wrapped) return shapeOf(wrapped, found);
-  if (v.getMetadata(schema)[FREE] === true) return freeShape(schema, found);
+  const { [FREE]: shown } = v.getMetadata(schema) as { readonly [FREE]?: readonly string[] };
+  if (shown) return freeShape(schema, shown, found);
   if (entries) return { kind: "map", entries };
   if (type === "record" && value) return { kind: "names", value };
   if (item) return { kind: "list", item };
@@ -89,7 +93,13 @@ export function shapeOf(schema: v.GenericSchema, found: Found = "scalar"): Shape
   return { kind: "scalar", reads: type === "number" || type === "boolean" ? type : "text" };
 }
 
-function freeShape(schema: v.GenericSchema, found: Found): Shape {
-  if (found === "map") return { kind: "names", value: schema };
+function freeShape(schema: v.GenericSchema, shown: readonly string[], found: Found): Shape {
+  if (found === "map") return { kind: "names", value: schema, shown };
   return found === "list" ? { kind: "list", item: schema } : { kind: "scalar", reads: "text" };
+}
+
+/** Whether a schema takes any value as it is. */
+export function isFree(schema: v.GenericSchema): boolean {
+  const { wrapped }: Parts = schema;
+  return wrapped ? isFree(wrapped) : FREE in v.getMetadata(schema);
 }

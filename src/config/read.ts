@@ -98,7 +98,8 @@ function* readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): Ste
     const fault = unsupportedKey(key, reading.text) ?? (message === null ? null : { message, at: keyAt });
     if (!lineOf.has(name)) lineOf.set(name, reading.lines.linePos(keyAt).line);
     if (fault === null) {
-      const below = { path, keyAt, secret: place.secret || isSecretKey(name) };
+      const isShown = shape.kind === "names" && shape.shown?.includes(name);
+      const below = { path, keyAt, secret: !isShown && (place.secret || isSecretKey(name)) };
       map.set(name, yield* readNode(value, { place: below, schema: schemaOf(name, shape), reading }));
       continue;
     }
