@@ -5,6 +5,7 @@
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createSendTest } from "./accept/test-call.ts";
+import { createTryCall } from "./accept/try-call.ts";
 import { createAdmin } from "./admin/api.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
 import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
@@ -380,6 +381,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     deletions: store.deletions,
     requestDeletion: users.requestDeletion,
     sendTest,
+    tryCall: createTryCall({ config, clock }),
     wakeDeletion: users.deletion.wake,
     audiences: users.audiences,
     clock,

@@ -14,6 +14,7 @@ import { serveRejected } from "./rejected.ts";
 import { serveReplay } from "./replay.ts";
 import { type Asked, type Handler, type Route, readBody, readQuery } from "./route.ts";
 import { serveStatus } from "./status.ts";
+import { serveTryCall } from "./try-call.ts";
 import type { AdminWorld } from "./world.ts";
 
 /** The operator's API, on a listener of its own. */
@@ -71,6 +72,7 @@ const ALL = [
   serveStatus,
   serveRejected,
   serveDeliveries,
+  serveTryCall,
   serveReplay,
   serveDestinations,
   serveDeletions,

@@ -195,14 +195,18 @@ function readValues(kind: "in" | "not", value: unknown, place: Place): Test | nu
   const faulty = values.findIndex((one) => !isScalar(one));
   if (faulty < 0) return { kind, values: values.filter(isScalar) };
   const at = Array.isArray(value) ? within(place, faulty) : place;
-  return fail(at, typeof values[faulty] === "number" ? INEXACT : "must be a text, a number, true or false, or a list of them");
+  return fail(
+    at,
+    typeof values[faulty] === "number" ? INEXACT : "must be a text, a number, true or false, or a list of them",
+  );
 }
 
 const INEXACT = "is too long for a number: put it in quotes, and it counts for the number and for the text";
 
 /** A number of more than 2^53 would not be the one that is written. */
 function isScalar(value: unknown): value is Scalar {
-  if (typeof value === "number") return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+  if (typeof value === "number")
+    return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
   return typeof value === "string" || typeof value === "boolean";
 }
 

@@ -54,6 +54,11 @@ export function parsePattern(written: string): Pattern {
   return pieces;
 }
 
+/** What `parsePattern` splits. */
+export function writePattern(pattern: Pattern): string {
+  return pattern.map((piece) => piece.replace(/[*\\]/g, "\\$&")).join("*");
+}
+
 /** Splits a field at its dots. `\.` is a dot in a key. */
 export function parseField(written: string): readonly string[] {
   const keys = [""];

@@ -1,6 +1,7 @@
-import type { Event, SkipRule } from "../model/event.ts";
+import type { Event } from "../model/event.ts";
 import type { Condition, FieldCondition, Filter, NameFilter, Order, Pattern, Scalar, Test } from "../model/filter.ts";
 import { isLongInteger } from "../model/json.ts";
+import type { SkipRule } from "../model/rules.ts";
 
 /** The rule by which a filter keeps an event from its destination; null if it passes. Never throws. */
 export function filterRule(event: Event, destination: string, { events, where, sample }: Filter): SkipRule | null {
@@ -48,9 +49,16 @@ export function holds(condition: Condition, event: Event): boolean {
   }
 }
 
-function fieldHolds({ path, tests }: FieldCondition, event: Event): boolean {
+/** Of a list, one item has to pass all tests; but `not` is about every item, and `exists` about the list. */
+export function fieldHolds({ path, tests }: FieldCondition, event: Event): boolean {
   const value = valueAt(event, path);
-  return tests.every((test) => testHolds(test, value));
+  if (!Array.isArray(value)) return tests.every((test) => passes(test, value));
+  const ofOne = tests.filter(({ kind }) => kind !== "exists" && kind !== "not");
+  if (ofOne.length > 0 && !value.some((item) => ofOne.every((test) => passes(test, item)))) return false;
+  return tests.every((test) => {
+    if (test.kind === "not") return value.every((item) => passes(test, item));
+    return test.kind !== "exists" || passes(test, value);
+  });
 }
 
 /** The value of a field; undefined if the event has none. Null counts as none, as everywhere in a call. */
@@ -65,24 +73,20 @@ export function valueAt(event: Event, path: readonly string[]): unknown {
   return value ?? undefined;
 }
 
-/** A list passes if one of its items does, and passes a negation if none does. What is not there passes only negations. */
-export function testHolds(test: Test, value: unknown): boolean {
+/** What is not there passes only negations. */
+function passes(test: Test, value: unknown): boolean {
   switch (test.kind) {
     case "exists":
       return (value !== undefined) === test.wanted;
     case "in":
-      return anyItem(value, (one) => isIn(test.values, one));
+      return isIn(test.values, value);
     case "not":
-      return !anyItem(value, (one) => isIn(test.values, one));
+      return !isIn(test.values, value);
     case "matches":
-      return anyItem(value, (one) => typeof one === "string" && test.patterns.some((pattern) => matches(pattern, one)));
+      return typeof value === "string" && test.patterns.some((pattern) => matches(pattern, value));
     default:
-      return anyItem(value, (one) => isOrdered(test.order, one, test.than));
+      return isOrdered(test.order, value, test.than);
   }
-}
-
-function anyItem(value: unknown, passes: (one: unknown) => boolean): boolean {
-  return Array.isArray(value) ? value.some(passes) : passes(value);
 }
 
 /** Of the same type as well: 7 is not "7". An integer that is too long for a number is known by its digits as text. */
@@ -112,7 +116,7 @@ function timeOf(value: unknown): number {
  * A number from 0 to 1, spread evenly, that is the same for all events of a user at a destination: a sample has all that its
  * users do. An event without a user has one by its messageId.
  */
-function shareOf({ userId, anonymousId, messageId }: Event, destination: string): number {
+export function shareOf({ userId, anonymousId, messageId }: Event, destination: string): number {
   return hash(`${destination}\n${userId ?? anonymousId ?? messageId}`) / 2 ** 32;
 }
 

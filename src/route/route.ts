@@ -1,6 +1,7 @@
 import { DESTINATION_KIND, type Destination } from "../model/config.ts";
-import type { Event, EventType, JsonObject, Routed, Skip, SkipRule } from "../model/event.ts";
+import type { Event, EventType, JsonObject, Routed, Skip } from "../model/event.ts";
 import type { Filter } from "../model/filter.ts";
+import type { SkipRule } from "../model/rules.ts";
 import { DAY } from "../model/units.ts";
 import { filterRule } from "./filter.ts";
 
@@ -67,7 +68,8 @@ function filtered(routed: Routed, event: Event, filters: ReadonlyMap<string, Fil
   return kept.length === 0 ? routed : { deliverTo, skipped: [...routed.skipped, ...kept] };
 }
 
-function skipRule(event: Event, source: string, destination: Destination): SkipRule | null {
+/** The rule by which anything but its filter keeps an event from a destination; null if nothing does. */
+export function skipRule(event: Event, source: string, destination: Destination): SkipRule | null {
   if (!destination.enabled) return "destination_disabled";
   if (destination.sources && !destination.sources.includes(source)) return "source_not_selected";
   // A deletion goes wherever the user's data may have gone, whatever is selected now.

@@ -12,7 +12,7 @@ function destination(name: string): Destination {
     sources: null,
     types: null,
     historical: "accept",
-  filter: null,
+    filter: null,
     webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
     sharedSecrets: [],
     standardWebhooks: false,
