@@ -5,6 +5,7 @@
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createSendTest } from "./accept/test-call.ts";
+import { createTryCall } from "./accept/try-call.ts";
 import { createAdmin } from "./admin/api.ts";
 import type { AdminWorld } from "./admin/world.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
@@ -379,6 +380,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     sharing: store.sharing,
     deletions: store.deletions,
     requestDeletion: users.requestDeletion,
+    tryCall: createTryCall({ config, clock }),
     wakeDeletion: users.deletion.wake,
     audiences: users.audiences,
     clock,

@@ -1,4 +1,5 @@
 import type { Config, Destination, Source, Webhook } from "../model/config.ts";
+import type { Filter } from "../model/filter.ts";
 import { Secret } from "../model/secret.ts";
 import { formatDuration, formatSize } from "../model/units.ts";
 
@@ -79,10 +80,16 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
     ...choiceChange("sources", was.sources, is.sources),
     ...choiceChange("types", was.types, is.types),
     ...choiceChange("historical", was.historical, is.historical),
+    ...filterChanges(was.filter, is.filter),
     ...webhookChanges(was.webhooks, is.webhooks),
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
     ...choiceChange("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
   ];
+}
+
+function filterChanges(was: Filter | null, is: Filter | null): readonly string[] {
+  const keys = ["events", "where", "sample"] as const;
+  return keys.filter((key) => !isSame(was?.[key] ?? null, is?.[key] ?? null)).map((key) => `${key} changed`);
 }
 
 function enabledChange(was: boolean, is: boolean): readonly string[] {

@@ -6,6 +6,7 @@ import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import type { At } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
+import { buildFilter } from "./filter.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { readPostgres, shownUrl } from "./postgres.ts";
 import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems.ts";
@@ -231,9 +232,10 @@ export function buildOutbox(
 type Built = Omit<Destination, "name">;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
-  const { sources = null, types = null, webhooks, sharedSecret = [], ...settings } = checked;
+  const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...settings } = checked;
   return {
     ...settings,
+    filter: buildFilter({ events, where, sample }),
     sources,
     types,
     webhooks: webhooks.map(({ url, headers }, index) => ({

@@ -86,6 +86,7 @@ describe("loadConfig", () => {
           sources: null,
           types: null,
           historical: "accept",
+          filter: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
@@ -148,6 +149,7 @@ describe("loadConfig", () => {
           sources: ["website"],
           types: ["identify", "track"],
           historical: "skip",
+          filter: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -172,6 +174,7 @@ describe("loadConfig", () => {
           sources: null,
           types: null,
           historical: "accept",
+          filter: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
