@@ -260,7 +260,6 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clockStore: store.clocks,
     storedClocks,
     announce: store.sharing?.announce ?? null,
-    delivery: () => config().delivery,
     lanes,
     observer,
     post: ports.post,
