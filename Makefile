@@ -99,8 +99,8 @@ test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## run what takes longer or nee
 	$(ON_POSTGRES) --parallel=2 $(ALL_POSTGRES_FLOWS)
 	$(DENO_TEST) --ignore=test/binary,test/bench test
 
-simulate: install ## run the daemon in a false world, by chance from a seed (SEED=1 STEPS=100000, or TRACE=file)
-	@SEED=$(SEED) STEPS=$(STEPS) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
+simulate: install ## run the daemon in a false world, by chance from a seed (SEED=1 STEPS=100000 SHARED=1, or TRACE=file)
+	@SEED=$(SEED) STEPS=$(STEPS) SHARED=$(SHARED) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
 
 fuzz: install ## try odd inputs for long, print what fails and where to keep it (TARGET=csv SECONDS=600 SEED=7)
 	@FUZZ_SECONDS=$(or $(SECONDS),60) FUZZ_SEED=$(or $(SEED),$$(date +%s)) $(BUN) test ./test/fuzz$(if $(TARGET),/$(TARGET).test.ts)

@@ -23,9 +23,9 @@ type LiveWorld = {
   readonly clock: Pick<Clock, "now" | "after">;
   readonly timeline: Pick<Timeline, "toWall">;
   readonly random: Pick<Random, "fraction">;
+  /** Ends all streams. */
+  readonly closing: AbortSignal;
 };
-
-export type LiveStream = Live & Observer & { stop(): void };
 
 /** One who watches. Its connection has ended once `serve` answers false. */
 type Watcher = {
@@ -39,11 +39,15 @@ type Watcher = {
  * What happens, for those who watch; nothing while nobody does. Each gets a fair sample of what it wants to see. A reader that is
  * slow gets fewer lines, each about a longer time: nothing waits for it, and nothing piles up.
  */
-export function createLive({ clock, timeline, random }: LiveWorld): LiveStream {
+export function createLive({ clock, timeline, random, closing }: LiveWorld): Live & Observer {
   const watchers = new Set<Watcher>();
   const timeNow = () => formatTime(timeline.toWall(clock.now()));
   let cancel: Cancel = () => {};
-  let isStopped = false;
+  closing.addEventListener("abort", () => {
+    cancel();
+    for (const watcher of watchers) watcher.end();
+    watchers.clear();
+  });
 
   return {
     watch(filter, isAllowed) {
@@ -65,16 +69,10 @@ export function createLive({ clock, timeline, random }: LiveWorld): LiveStream {
     attempted(delivery, outcome) {
       if (watchers.size > 0 && outcome.kind !== "released") show(attemptedEvent(delivery, outcome));
     },
-    stop() {
-      isStopped = true;
-      cancel();
-      for (const watcher of watchers) watcher.end();
-      watchers.clear();
-    },
   };
 
   function refuse(): Fault | null {
-    if (isStopped) return fault("stopping", "the daemon is stopping");
+    if (closing.aborted) return fault("stopping", "the daemon is stopping");
     if (watchers.size < MOST_WATCHERS) return null;
     return fault("too_many_watchers", `${MOST_WATCHERS} others watch already; close one of them`, SIGN_OF_LIFE);
   }

@@ -102,7 +102,9 @@ export function makeSharedPlan(seed: number, length: number): Plan {
   const shape = { ...FIRST_SHAPE, concurrency: chance.pick([64, 64, 4]) };
   // While a receiver thinks, much can happen to the daemon that waits for it.
   const slow = chance.happens(0.4) ? DESTINATIONS : [];
-  const first = slow.map((destination): Step => ({ act: "trouble", with: { on: 0, destination, webhook: 0, does: "slow" } }));
+  const first = slow.map(
+    (destination): Step => ({ act: "trouble", with: { on: 0, destination, webhook: 0, does: "slow" } }),
+  );
   let on = 0;
   const others = Array.from({ length: length - first.length }, (_, nth): Step => {
     const act = pickAct(chance, SHARED_WEIGHTS);

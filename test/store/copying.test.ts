@@ -290,6 +290,22 @@ describe("an outbox that is copied from SQLite to PostgreSQL", () => {
     }
   });
 
+  it("is stopped by a daemon that has the target open, which was only frozen when the copy began", SLOW, async () => {
+    await using b = await makeBench();
+    const source = inSmallBatches(createSqliteSource(b.sqlite, "the file"));
+    const target = createPostgresTarget(b.postgres, "the database");
+    let batches = 0;
+    const waking: Target = {
+      ...target,
+      async write(batch, mark) {
+        batches += 1;
+        await target.write(batch, mark);
+        if (batches === 3) await b.postgres.query("INSERT INTO daemons VALUES ('frozen', '{}', the_time(), 0, '[]')");
+      },
+    };
+    assert.deepEqual([await codeOf(source, waking), batches], ["outbox_in_use", 3]);
+  });
+
   it("is not finished if it lacks something", SLOW, async () => {
     await using b = await makeBench();
     const source = createSqliteSource(b.sqlite, "the file");

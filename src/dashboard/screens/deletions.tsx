@@ -5,7 +5,8 @@ import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress, withQuery } from "../address.ts";
 import { usePolled } from "../api.ts";
 import { Detail } from "../detail.tsx";
-import { Ago, Empty, Facts, Heading, Loaded, Moment, Section, Share, State, Table, TextFilter } from "../parts.tsx";
+import { TextFilter } from "../filters.tsx";
+import { Ago, Empty, Facts, Heading, Loaded, Moment, Section, Share, State, Table } from "../parts.tsx";
 import * as words from "../words.ts";
 
 type Deletion = Received<typeof deletion>;

@@ -1,8 +1,9 @@
 import { type Child, memo, useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { pathTo, pathWith, useAddress } from "../address.ts";
+import { ChoiceFilter, TextFilter } from "../filters.tsx";
 import { type Link, useLive } from "../live.ts";
-import { ChoiceFilter, Empty, Heading, State, Table, TextFilter } from "../parts.tsx";
+import { Empty, Heading, State, Table } from "../parts.tsx";
 import { useStatus } from "../status.ts";
 import { type LiveEvent, MOST_ROWS, type Row, type Tail } from "../tail.ts";
 import * as words from "../words.ts";
@@ -71,7 +72,7 @@ function Standing({ link, tail: { rows, held, counts, unseen }, paused }: Watche
           trying.
         </p>
       ) : null}
-      <p class="quiet standing">
+      <p class="quiet">
         <span>{passed(counts)} so far.</span>{" "}
         {rows.length < MOST_ROWS ? null : <span>The newest {rows.length} are shown.</span>}{" "}
         {unseen > 0 ? <strong>{words.exact(unseen)} not shown: sampled. </strong> : null}

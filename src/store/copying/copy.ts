@@ -47,6 +47,8 @@ export type Target = {
   /** Null if no copy has begun. */
   mark(): Promise<Mark | null>;
   isEmpty(): Promise<boolean>;
+  /** Whether a daemon has it open after all, which it had when the copy began. Cheap: it is asked for with each batch. */
+  isInUse(): Promise<boolean>;
   begin(mark: Mark, secrets: Secrets): Promise<void>;
   /** One transaction. */
   write(batch: Batch, mark: Mark): Promise<void>;
@@ -64,6 +66,7 @@ type CopyFaultCode =
   | "target_not_empty"
   | "copy_of_another"
   | "source_changed"
+  | "outbox_in_use"
   | "copy_differs"
   | "interrupted";
 
@@ -125,6 +128,7 @@ async function copyParts(job: CopyJob, mark: Mark): Promise<number | CopyFault> 
       if (signal.aborted) return interrupted(target);
       // Rather now than after hours: the copy could not be continued.
       if ((await source.state()) !== mark.state) return changed(job);
+      if (await target.isInUse()) return inUse(target);
       rows += batch.rows.length;
       await target.write(batch, { ...mark, part: index, rows });
       done += batch.rows.length;
@@ -157,6 +161,10 @@ function ofAnother(source: Source, target: Target): CopyFault {
 function changed({ source, target }: Ends): CopyFault {
   const message = `a daemon has had ${source.name} open since the copy began: empty ${target.name}, and copy again while none runs`;
   return { code: "source_changed", message };
+}
+
+function inUse({ name }: Target): CopyFault {
+  return { code: "outbox_in_use", message: `a daemon has ${name} open: stop all daemons, empty it, and copy again` };
 }
 
 function interrupted({ name }: Target): CopyFault {

@@ -201,6 +201,7 @@ export function createPostgresTarget(db: Database, name: string): Target {
     name,
     mark: () => readMark(db),
     isEmpty: () => isEmpty(db),
+    isInUse: async () => (await liveDaemon(db)) !== null,
     begin: (mark, secrets) =>
       db.transaction(async (tx) => {
         await saveMark(tx, mark);
