@@ -7,8 +7,9 @@ import type { StoredDeletions } from "../model/deletion.ts";
 import type { Pauses } from "../model/destination-clock.ts";
 import type { StoreHealth } from "../model/disk.ts";
 import type { Fault } from "../model/fault.ts";
+import type { Live } from "../model/live.ts";
 import type { Lookup } from "../model/lookup.ts";
-import type { Backlog, Clock, RequestDeletion, Rescue, SendTest } from "../model/ports.ts";
+import type { Backlog, Clock, RequestDeletion, Rescue, SendTest, TryCall } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
@@ -46,6 +47,7 @@ export type AdminWorld = {
   readonly arrivals: Arrivals;
   readonly rejections: Rejections;
   readonly series: Series;
+  readonly live: Live;
 
   readonly pauses: Pauses;
   readonly whileIdle: WhileIdle;
@@ -66,5 +68,6 @@ export type AdminWorld = {
   readonly deletions: StoredDeletions;
   readonly requestDeletion: RequestDeletion;
   readonly sendTest: SendTest;
+  readonly tryCall: TryCall;
   readonly wakeDeletion: () => void;
 };

@@ -1,4 +1,5 @@
 import type { Config, DeliveryPolicy, Destination, Source, Webhook } from "../model/config.ts";
+import type { Filter } from "../model/filter.ts";
 import { Secret } from "../model/secret.ts";
 import { formatDuration, formatRate, formatSize } from "../model/units.ts";
 
@@ -82,6 +83,7 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
     ...choiceChange("sources", was.sources, is.sources),
     ...choiceChange("types", was.types, is.types),
     ...choiceChange("historical", was.historical, is.historical),
+    ...filterChanges(was.filter, is.filter),
     ...webhookChanges(was.webhooks, is.webhooks),
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
     ...choiceChange("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
@@ -91,6 +93,11 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
 
 function rateText({ rate }: Destination): string {
   return rate === null ? "none" : `${formatRate(rate.requests, rate.per)} (burst ${rate.burst})`;
+}
+
+function filterChanges(was: Filter | null, is: Filter | null): readonly string[] {
+  const keys = ["events", "where", "sample"] as const;
+  return keys.filter((key) => !isSame(was?.[key] ?? null, is?.[key] ?? null)).map((key) => `${key} changed`);
 }
 
 type WithDefault = readonly [DeliveryPolicy, DeliveryPolicy];

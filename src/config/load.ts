@@ -6,6 +6,7 @@ import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
+import { buildFilter } from "./filter.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { readPostgres, shownUrl } from "./postgres.ts";
 import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems.ts";
@@ -233,9 +234,11 @@ export function buildOutbox(
 type Built = Omit<Destination, "name" | keyof DeliveryPolicy>;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
-  const { sources = null, types = null, webhooks, sharedSecret = [], rate, burst, ...settings } = checked;
+  const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...others } = checked;
+  const { rate, burst, ...settings } = others;
   return {
     ...settings,
+    filter: buildFilter({ events, where, sample }),
     sources,
     types,
     webhooks: webhooks.map(({ url, headers }, index) => ({

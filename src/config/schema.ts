@@ -8,6 +8,7 @@ import { IP_POLICIES, LOG_FORMATS, LOG_LEVELS, SOURCE_TYPES } from "../model/con
 import { CALL_TYPES } from "../model/event.ts";
 import { DAY, HOUR, KB, MB, SECOND } from "../model/units.ts";
 import { address, count, duration, flag, list, network, oneOf, path, rate, ruled, size, text } from "./fields.ts";
+import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
 import { outbox } from "./outbox-schema.ts";
 import { HEADER_NAME, HEADER_VALUE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
@@ -219,6 +220,7 @@ const webhook = v.strictObject({
 
 const sourceNames = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });
 const types = list(oneOf(CALL_TYPES), { of: "call types", empty: "must name a type: leave it out for all six" });
+const names = list(namePattern(), { of: "patterns", empty: "must have a pattern: leave it out for all", max: 100 });
 const oneUrl = "[{ url: https://example.com }]";
 const webhooks = list(webhook, { of: "webhooks", empty: "must have an entry with a url", max: 5, example: oneUrl });
 const secrets = v.pipe(
@@ -247,6 +249,28 @@ const destination = v.strictObject({
     description: "Whether it gets events that were more than 24 hours old when they arrived: accept or skip.",
     example: "skip",
     more: "An import of history sends such events.",
+  }),
+  events: key(v.optional(names), {
+    description: "Which track calls it gets, by their names: patterns with *, and with ! those that it does not get.",
+    more: `A name that any pattern with ! matches is left out; else one of the others must match, if there are others. Calls
+      of other types have no such name and are not affected: \`types\` is for them. \`\\*\` is a star itself.`,
+    example: ["Order *", "!Order Viewed"],
+    leftOut: "all names",
+  }),
+  where: key(v.optional(conditions()), {
+    description: "Which calls it gets, by what is in them: conditions on fields, all of which must hold.",
+    more: `A field is \`properties.total\`, \`context.country\`, \`traits.plan\`, \`userId\` and so on. Its condition is a value, a
+      list of values, or a map with \`not\`, \`gt\`, \`gte\`, \`lt\`, \`lte\` (numbers and times), \`exists: true\`, and
+      \`matches\` (a pattern with *, or several). \`any\` and \`all\` take lists of such maps, \`not\` takes one. 7 is not "7". A
+      field that is a list meets a condition if one of its items does. \`fairlead route\` tries an example.`,
+    example: { "properties.total": { gte: 100 }, "context.country": ["DE", "AT"] },
+    leftOut: "all calls",
+  }),
+  sample: key(v.optional(share()), {
+    description: "The share of users whose calls it gets, as in 10%.",
+    more: "A user is in it with all calls or with none, and in the same sample after a restart.",
+    example: "10%",
+    leftOut: "all users",
   }),
   webhooks: key(webhooks, {
     description: "One to five URLs that stand in for each other.",

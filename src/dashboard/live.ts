@@ -5,7 +5,7 @@ import { append, EMPTY_TAIL, type LiveLine, readLines, release, type Tail } from
 /** `opening` until the daemon answers. `lost` after the stream has ended or was refused, until the next try. `resting` while nobody looks. */
 export type Link =
   | { readonly kind: "opening" | "live" | "resting" }
-  | { readonly kind: "lost"; readonly why: Refusal; readonly at: number };
+  | { readonly kind: "lost"; readonly why: Refusal; readonly since: number };
 
 type Live = {
   readonly link: Link;
@@ -83,11 +83,15 @@ const LONGEST_WAIT = 15_000;
 /** Reads a stream, and opens it again after it was lost: soon the first time, then ever more rarely. Never rejects. */
 async function follow(path: string, { signal, hear, link }: Follower): Promise<void> {
   let wait = FIRST_WAIT;
+  let lostAt: number | null = null;
   link({ kind: "opening" });
   while (!signal.aborted) {
     try {
       await read(path, signal, {
-        opened: () => link({ kind: "live" }),
+        opened() {
+          lostAt = null;
+          link({ kind: "live" });
+        },
         hear(line) {
           wait = FIRST_WAIT;
           hear(line);
@@ -96,7 +100,8 @@ async function follow(path: string, { signal, hear, link }: Follower): Promise<v
       throw new Refusal("ended", "the daemon has ended the stream");
     } catch (error) {
       if (signal.aborted) return;
-      link({ kind: "lost", why: lossOf(error), at: now() });
+      lostAt ??= now();
+      link({ kind: "lost", why: lossOf(error), since: lostAt });
     }
     await sleep(wait, signal);
     wait = Math.min(wait * 2, LONGEST_WAIT);

@@ -1,30 +1,8 @@
-/** An event of the stream, as `GET /api/live` sends it. */
-export type LiveEvent = {
-  readonly at: string;
-  readonly source: string | null;
-  readonly type: string | null;
-  readonly messageId: string | null;
-} & (
-  | {
-      readonly kind: "accepted";
-      readonly event: string | null;
-      readonly userId: string | null;
-      readonly destinations: readonly string[];
-    }
-  | { readonly kind: "refused"; readonly code: string; readonly message: string }
-  | {
-      readonly kind: "attempted";
-      readonly destination: string;
-      readonly delivery: string;
-      readonly attempt: number;
-      readonly status: number | null;
-      readonly reason: string | null;
-      readonly duration: number;
-    }
-);
+import type { Answer } from "../wire/fields.ts";
+import type { liveLine } from "../wire/live.ts";
 
-/** `omitted`: how many more there were than a line can have. */
-export type LiveLine = { readonly events: readonly LiveEvent[]; readonly omitted: number };
+export type LiveLine = Pick<Answer<typeof liveLine>, "events" | "omitted">;
+export type LiveEvent = LiveLine["events"][number];
 
 /** `number` tells the rows apart. */
 export type Row = { readonly number: number; readonly event: LiveEvent };

@@ -1,4 +1,5 @@
 import type { CallType } from "./event.ts";
+import type { Filter } from "./filter.ts";
 import type { Secret } from "./secret.ts";
 import type { Ms } from "./units.ts";
 
@@ -114,6 +115,8 @@ export type Destination = DeliveryPolicy & {
   readonly types: readonly CallType[] | null;
   /** Whether it takes events that were older than a day when they were received (SPEC.md 4.3 rule 5). */
   readonly historical: "accept" | "skip";
+  /** What it takes by what an event says; null: everything. */
+  readonly filter: Filter | null;
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
   readonly sharedSecrets: readonly Secret[];

@@ -9,12 +9,12 @@ type PointsWorld = {
   /** Whether anything has happened since the last point of five seconds. */
   readonly isQuiet: () => boolean;
   /** Called after each point that ended in time. */
-  readonly ended: () => void;
+  readonly ended: (signal: AbortSignal) => void;
 };
 
 export type Points = {
-  start(): void;
-  stop(): void;
+  /** Ends points until the signal is aborted. */
+  start(signal: AbortSignal): void;
   /** Something happens now. Called with every event. */
   wake(): void;
   closed(span: Span): Closed;
@@ -34,20 +34,20 @@ export function createPoints({ clock, close, isQuiet, ended }: PointsWorld): Poi
   const startedAt = clock.now();
   const ends = { "1h": { point: 0, at: startedAt }, "1d": { point: 0, at: startedAt } };
   let isIdle = true;
-  let isStopped = false;
+  let running: AbortSignal | null = null;
   let cancel: Cancel = () => {};
 
   return {
-    start: tick,
-    stop() {
-      isStopped = true;
-      cancel();
+    start(signal) {
+      running = signal;
+      signal.addEventListener("abort", () => cancel());
+      tick(signal);
     },
     wake() {
-      if (!isIdle || isStopped) return;
+      if (!isIdle || !running || running.aborted) return;
       closeDue();
       isIdle = false;
-      schedule();
+      schedule(running);
     },
     closed(span) {
       if (isIdle) closeDue();
@@ -56,18 +56,18 @@ export function createPoints({ clock, close, isQuiet, ended }: PointsWorld): Poi
     },
   };
 
-  function tick(): void {
+  function tick(signal: AbortSignal): void {
     const wasQuiet = isQuiet();
     closeDue();
     isIdle = wasQuiet;
-    schedule();
-    ended();
+    schedule(signal);
+    ended(signal);
   }
 
-  function schedule(): void {
+  function schedule(signal: AbortSignal): void {
     cancel();
     const step = STEPS[isIdle ? "1d" : "1h"];
-    cancel = clock.after(step - ((clock.now() - startedAt) % step), tick);
+    cancel = clock.after(step - ((clock.now() - startedAt) % step), () => tick(signal));
   }
 
   /** The hour comes first, as its counts are those of the day as well. */

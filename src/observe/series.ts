@@ -11,15 +11,15 @@ import { createTrack, GAUGES, STEPS, type Track } from "./track.ts";
 export type SeriesWorld = {
   readonly backlog: Pick<Backlog, "counts">;
   readonly clock: Pick<Clock, "now" | "after">;
-  readonly report: Pick<Report, "unexpected">;
+  readonly report: Pick<Report, "storeFailed">;
 };
 
 export type SeriesRecorder = Series &
   Observer & {
     /** The names of the config in force: others have no series. */
     declare(names: Pick<Names, Named>): void;
-    start(): void;
-    stop(): void;
+    /** Records until the signal is aborted. */
+    start(signal: AbortSignal): void;
   };
 
 type Named = "destinations" | "sources";
@@ -46,15 +46,11 @@ export function createSeries(world: SeriesWorld): SeriesRecorder {
       for (const track of allOf(tracks)) track.close(ending);
     },
     // It never rejects. It is not awaited: a store that is away delays no point.
-    ended: () => void waiting.count(),
+    ended: (signal) => void waiting.count(signal),
   });
 
   return {
     start: points.start,
-    stop() {
-      points.stop();
-      waiting.stop();
-    },
     declare(names) {
       destinations.declare(names.destinations);
       sources.declare(names.sources);
@@ -150,8 +146,7 @@ function allOf({ daemon, destinations, sources }: AllTracks): readonly Track[] {
 
 type Waiting = {
   /** Counts what waits, and notes it with the last point. Never rejects. */
-  count(): Promise<void>;
-  stop(): void;
+  count(signal: AbortSignal): Promise<void>;
 };
 
 type Counted = {
@@ -168,11 +163,10 @@ function createWaiting(
   { changed, last }: Counted,
 ): Waiting {
   let isCounting = false;
-  let isStopped = false;
   let total: number | null = null;
 
   return {
-    async count() {
+    async count(signal) {
       // It has not answered since the last point.
       if (isCounting) return note(null);
       isCounting = true;
@@ -180,12 +174,10 @@ function createWaiting(
         note(await backlog.counts());
       } catch (error) {
         note(null);
-        if (!(error instanceof StoreAway) && !isStopped) report.unexpected("count what waits for the charts", error);
+        if (!(error instanceof StoreAway) && !signal.aborted)
+          report.storeFailed("count what waits for the charts", error);
       }
       isCounting = false;
-    },
-    stop() {
-      isStopped = true;
     },
   };
 

@@ -123,6 +123,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     timeline: options.timeline ?? UNSHIFTED,
     sharing: null,
     series: NO_SERIES,
+    live: { watch: () => fault("stopping", "the daemon is stopping") },
     bodies: createBodies(clock),
     health: {
       async state() {
@@ -139,6 +140,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       const said = { id: "del-1", status: "running", sources: ["website"], untold: [] } as const;
       return requestDeletion?.(wish) ?? { ...said, notifications: wish.userIds.length };
     },
+    tryCall: () => [],
     sendTest: async (name) => ({ messageId: "fl-1", delivery: `1-${name}` }),
     deletions: { ...NOTHING_DELETED, ...options.deletions },
     wakeDeletion: () => void told.push(["woken"]),

@@ -16,6 +16,8 @@ type Screen = {
   readonly shows: readonly (string | RegExp)[];
   /** The filters that the address sets, by their labels. */
   readonly filters?: Readonly<Record<string, string>>;
+  /** What happens while it is open. */
+  readonly meanwhile?: (page: Page, office: Office) => Promise<void>;
 };
 
 /** Ids that the daemon has chosen. */
@@ -62,23 +64,65 @@ const SCREENS: readonly Screen[] = [
     title: `Event ${MESSAGE.broken}`,
     shows: ["missing_id"],
   },
+  {
+    name: "live events",
+    path: () => "/live?kind=accepted&source=website&type=track",
+    title: "Live",
+    shows: [`track ${HOSTILE}`, "website → crm, mailer"],
+    filters: { What: "accepted", Source: "website", Type: "track" },
+    meanwhile: callWhileWatched,
+  },
+  {
+    name: "refused calls",
+    path: () => "/refused?source=website&code=missing_id",
+    title: "Refused",
+    shows: ["website", "missing_id"],
+    filters: { Source: "website", Code: "missing_id" },
+  },
+  {
+    name: "sources",
+    path: () => "/sources?source=web",
+    title: "Sources",
+    shows: ["website"],
+    filters: { Source: "web" },
+  },
+  {
+    name: "an audience",
+    path: () => "/audiences?source=website&name=Big+Spenders",
+    title: "Audiences",
+    shows: ["Big Spenders", "3 added"],
+  },
+  {
+    name: "the deletions of a user",
+    path: () => "/deletions?user=leaver",
+    title: "Deletions",
+    shows: [/^del-/],
+    filters: { User: "leaver" },
+  },
+  {
+    name: "the daemon itself",
+    path: () => "/system",
+    title: "System",
+    shows: ["config.yaml", "fairlead.db", "in force"],
+  },
 ];
 
 const browser = useChromium();
 const office = useOffice();
 
 describe("a screen of the dashboard", () => {
-  for (const { name, path, title, shows, filters = {} } of SCREENS) {
+  for (const { name, path, title, shows, filters = {}, meanwhile } of SCREENS) {
     it(`opens by its address, and again by a reload: ${name}`, PATIENT, async () => {
-      const { open, ids } = await office();
-      await using visitor = await open(path(ids));
+      const opened = await office();
+      await using visitor = await opened.open(path(opened.ids));
       const { page, requests, errors } = visitor;
       for (const round of ["open", "reload"]) {
         if (round === "reload") await page.reload();
         await page.getByRole("heading", { level: 1, name: title }).waitFor();
-        for (const text of shows) await page.getByRole("main").getByText(text).first().waitFor();
+        await meanwhile?.(page, opened);
+        for (const text of shows) await shown(page, text);
         for (const [label, value] of Object.entries(filters)) {
-          const filter = page.getByLabel(new RegExp(`^${label}`));
+          const filter = page.locator("label", { hasText: new RegExp(`^${label}`) }).locator("input, select");
           assert.equal(await filter.inputValue(), value, `${label}, ${round}`);
         }
       }
@@ -88,10 +132,11 @@ describe("a screen of the dashboard", () => {
     });
 
     it(`can be used by everyone, in both schemes, wide and narrow: ${name}`, PATIENT, async () => {
-      const { open, ids } = await office();
-      await using visitor = await open(path(ids));
+      const opened = await office();
+      await using visitor = await opened.open(path(opened.ids));
       const { page } = visitor;
-      for (const text of shows) await page.getByRole("main").getByText(text).first().waitFor();
+      await meanwhile?.(page, opened);
+      for (const text of shows) await shown(page, text);
       for (const width of [1_280, 320]) {
         await page.setViewportSize({ width, height: 900 });
         await assertFits(page, width);
@@ -103,6 +148,32 @@ describe("a screen of the dashboard", () => {
     });
   }
 });
+
+describe("a screen of a daemon at which nothing has happened yet", () => {
+  for (const path of ["/deliveries", "/live", "/refused", "/audiences", "/deletions", "/events/unknown"]) {
+    it(`says what to do: ${path}`, PATIENT, async () => {
+      await using fresh = await openOffice(browser);
+      const { page, errors } = await fresh.open(path);
+      await page.getByRole("main").locator(".empty").first().waitFor();
+      assert.ok((await page.getByRole("main").locator(".empty p").count()) >= 2);
+      assert.deepEqual(await accessibilityFaults(page), []);
+      assert.deepEqual(errors, []);
+    });
+  }
+});
+
+/** Waits for a text that is more than a choice of a filter. */
+function shown(page: Page, text: string | RegExp): Promise<void> {
+  return page.getByRole("main").getByText(text).and(page.locator(":not(option)")).first().waitFor();
+}
+
+async function callWhileWatched(page: Page, { daemon }: Office): Promise<void> {
+  await page
+    .getByRole("status")
+    .filter({ hasText: /^Live\./ })
+    .waitFor();
+  await daemon.call("/v1/track", { userId: "ada", event: HOSTILE });
+}
 
 /** The page itself never scrolls sideways; tables do, in boxes of their own. */
 async function assertFits(page: Page, width: number): Promise<void> {

@@ -53,6 +53,9 @@ type Shown = { readonly tagName: string; readonly textContent: string };
 
 declare const document: EventTarget & {
   readonly body: { innerHTML: string; append(one: object): void };
+  querySelectorAll(selector: "*"): { readonly length: number };
+  querySelector(selector: "main"): Shown | null;
+  querySelectorAll(selector: "canvas"): Iterable<Canvas>;
   createElement(name: "iframe"): EventTarget & { src: string };
   readonly activeElement: Shown | null;
   readonly documentElement: { readonly scrollWidth: number };
@@ -103,4 +106,47 @@ export function frame(url: string): Promise<void> {
 /** How wide the page is, with what sticks out of its window. */
 export function contentWidth(): number {
   return document.documentElement.scrollWidth;
+}
+
+/** How much there is on the page. */
+export function elementCount(): number {
+  return document.querySelectorAll("*").length;
+}
+
+type Pixels = { readonly data: Iterable<number> };
+type Canvas = {
+  readonly width: number;
+  readonly height: number;
+  getContext(kind: "2d"): { getImageData(left: number, top: number, width: number, height: number): Pixels };
+};
+
+/** Whether there is a chart, and each has something on it. */
+export function isDrawn(): boolean {
+  const charts = [...document.querySelectorAll("canvas")];
+  const isBlank = (chart: Canvas): boolean =>
+    [...chart.getContext("2d").getImageData(0, 0, chart.width, chart.height).data].every((value) => value === 0);
+  return charts.length > 0 && !charts.some(isBlank);
+}
+
+type Tasks = { getEntries(): readonly { readonly duration: number }[] };
+declare const PerformanceObserver: new (
+  heard: (tasks: Tasks) => void,
+) => { observe(what: { readonly type: "longtask"; readonly buffered: boolean }): void };
+
+/** Notes in the page how long each of its tasks took that held it up, in ms. */
+export function longTasks(): void {
+  const noted: number[] = [];
+  Object.assign(globalThis, { longTasks: noted });
+  const observer = new PerformanceObserver((tasks) => {
+    for (const { duration } of tasks.getEntries()) noted.push(Math.round(duration));
+  });
+  observer.observe({ type: "longtask", buffered: true });
+}
+
+/** Whether the live screen says of so many events that they were accepted, and shows them or says that it does not. */
+export function hasAccountedFor(events: number): boolean {
+  const text = document.querySelector("main")?.textContent ?? "";
+  const said = [/([\d,]+) accepted/, /([\d,]+) not shown/].map((pattern) => pattern.exec(text)?.[1] ?? "0");
+  const [accepted = 0, unseen = 0] = said.map((number) => Number(number.replaceAll(",", "")));
+  return unseen > 0 && accepted + unseen === events;
 }

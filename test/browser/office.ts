@@ -7,8 +7,10 @@ import { type Look, makeVisitor, type Visitor } from "./visitor.ts";
 /** Runs if a page ever takes it for markup, and says so on the console. */
 export const HOSTILE = `</script><script>console.error("ran")</script><img src=x onerror="console.error('ran')">`;
 
+type Answer = () => Response | Promise<Response>;
+
 /** What a webhook gets at each path. */
-const ANSWERS: Readonly<Record<string, () => Response>> = {
+const ANSWERS: Readonly<Record<string, Answer>> = {
   "/good": () => new Response("thanks"),
   "/lake": () => new Response(null, { status: 204 }),
   "/failing": () => new Response(`down for repairs ${HOSTILE}`, { status: 503 }),
@@ -28,7 +30,12 @@ export type Office = AsyncDisposable & {
 
 export type OfficeOptions = {
   /** The section of the config. */
-  readonly admin?: { readonly token?: string; readonly readToken?: string; readonly dashboard?: boolean };
+  readonly admin?: {
+    readonly listen?: string;
+    readonly token?: string;
+    readonly readToken?: string;
+    readonly dashboard?: boolean;
+  };
 };
 
 export async function openOffice(browser: () => Promise<Browser>, options: OfficeOptions = {}): Promise<Office> {
@@ -67,7 +74,7 @@ export function makeOfficeConfig({ url }: Pick<Receivers, "url">, { admin = {} }
   });
 }
 
-const SHOP_KEY = "shop-key";
+export const SHOP_KEY = "shop-key";
 
 type Question = { readonly token: string; readonly body: object | undefined };
 
@@ -82,7 +89,7 @@ async function ask<T>(url: string, { token, body }: Question): Promise<T> {
 export type Receivers = AsyncDisposable & {
   readonly url: string;
   /** From now on this path answers so. */
-  use(path: string, answer: () => Response): void;
+  use(path: string, answer: Answer): void;
   /** Resolves when so many requests have come to a path. */
   count(path: string, count: number): Promise<void>;
 };
@@ -153,7 +160,7 @@ export async function makeTraffic(office: Office, { without = [], again = "" }: 
   await ask("/api/deletions", { userIds: ["leaver"], erase: true });
 }
 
-function sendAs(writeKey: string, url: string, body: object): Promise<Response> {
+export function sendAs(writeKey: string, url: string, body: object): Promise<Response> {
   const headers = { Authorization: `Basic ${btoa(`${writeKey}:`)}` };
   return fetch(url, { method: "POST", body: JSON.stringify(body), headers });
 }

@@ -86,6 +86,9 @@ destinations:
     sources: [website, my.app]          # config.yaml:13, from $SOURCE
     # types:                            # default: all six
     historical: accept                  # default
+    # events:                           # default: all names
+    # where:                            # default: all calls
+    # sample:                           # default: all users
     webhooks:
       - url: https://erp.example/hooks  # config.yaml:16, from $HOST
         headers:

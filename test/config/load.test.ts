@@ -91,6 +91,7 @@ describe("loadConfig", () => {
           sources: null,
           types: null,
           historical: "accept",
+          filter: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
@@ -155,6 +156,7 @@ describe("loadConfig", () => {
           sources: ["website"],
           types: ["identify", "track"],
           historical: "skip",
+          filter: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -181,6 +183,7 @@ describe("loadConfig", () => {
           sources: null,
           types: null,
           historical: "accept",
+          filter: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,

@@ -13,6 +13,7 @@ function destination(name: string): Destination {
     sources: null,
     types: null,
     historical: "accept",
+    filter: null,
     webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
     sharedSecrets: [],
     standardWebhooks: false,

@@ -28,6 +28,7 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
     sources: null,
     types: null,
     historical: "accept",
+    filter: null,
     webhooks: urls.map((url) => ({ url, headers: secrets, tls: tls ?? null })),
     sharedSecrets: [],
     standardWebhooks: false,

@@ -14,9 +14,9 @@ function startSeries() {
   const series = createSeries({
     clock,
     backlog: { counts: async () => [] },
-    report: { unexpected: (_, error) => assert.fail(String(error)) },
+    report: { storeFailed: (_, error) => assert.fail(String(error)) },
   });
-  series.start();
+  series.start(new AbortController().signal);
   return { clock, series };
 }
 
@@ -101,8 +101,9 @@ describe("the timer of series", () => {
         return [];
       },
     };
-    const series = createSeries({ clock, backlog, report: { unexpected() {} } });
-    series.start();
+    const series = createSeries({ clock, backlog, report: { storeFailed() {} } });
+    const stopping = new AbortController();
+    series.start(stopping.signal);
     await clock.advance("10m");
     const idle = counted;
     assert.ok(idle <= 13, String(idle));
@@ -111,7 +112,7 @@ describe("the timer of series", () => {
       await clock.advance("1s");
     }
     assert.equal(counted - idle, 12);
-    series.stop();
+    stopping.abort();
     await clock.advance("10m");
     assert.equal(counted - idle, 12);
   });

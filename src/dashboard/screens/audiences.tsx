@@ -69,7 +69,7 @@ function TraitList(): JSX.Element {
   );
 }
 
-const HEAD = ["Name", "Source", "Key", { number: "Users" }, "Last sync", "Progress", "Changes"];
+const HEAD = ["Name", "Source", { number: "Users" }, "Last sync", "Progress", "Changes"];
 
 function List({ label, all }: { readonly label: string; readonly all: readonly Computation[] }): JSX.Element {
   return (
@@ -82,7 +82,7 @@ function List({ label, all }: { readonly label: string; readonly all: readonly C
 }
 
 function ListRow({ one }: { readonly one: Computation }): JSX.Element {
-  const { source, name, key, size, lastSync } = one;
+  const { source, name, size, lastSync } = one;
   return (
     <tr>
       <th scope="row">
@@ -90,9 +90,6 @@ function ListRow({ one }: { readonly one: Computation }): JSX.Element {
       </th>
       <td>
         <a href={pathWith("/sources", { source })}>{source}</a>
-      </td>
-      <td>
-        <code>{key}</code>
       </td>
       <td class="number">{words.count(size)}</td>
       <td>

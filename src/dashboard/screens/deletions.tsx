@@ -5,7 +5,8 @@ import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress, withQuery } from "../address.ts";
 import { usePolled } from "../api.ts";
 import { Detail } from "../detail.tsx";
-import { Ago, Empty, Facts, Heading, Loaded, Moment, Section, Share, State, Table, TextFilter } from "../parts.tsx";
+import { TextFilter } from "../filters.tsx";
+import { Ago, Empty, Facts, Heading, Loaded, Moment, Section, Share, State, Table } from "../parts.tsx";
 import * as words from "../words.ts";
 
 type Deletion = Received<typeof deletion>;
@@ -70,12 +71,13 @@ function Nothing({ user }: { readonly user: string | null }): JSX.Element {
 const HEAD = ["Request", "State", "Requested", { number: "Users" }, "Notifications", "Wishes"];
 
 function List({ all }: { readonly all: readonly Deletion[] }): JSX.Element {
+  const address = useAddress();
   return (
     <Table label="Requests" head={HEAD}>
       {all.map((one) => (
         <tr key={one.id}>
           <th scope="row">
-            <a href={pathWith("/deletions", { id: one.id })}>{one.id}</a>
+            <a href={withQuery(address, { id: one.id })}>{one.id}</a>
           </th>
           <td>
             <State state={stateOf(one)} />
@@ -120,8 +122,9 @@ function total(notices: readonly Notice[], count: (one: Notice) => number): numb
 }
 
 function Chosen({ id }: { readonly id: string }): JSX.Element {
+  const back = withQuery(useAddress(), { id: null });
   return (
-    <Detail title={`Request ${id}`} back="/deletions">
+    <Detail title={`Request ${id}`} back={back}>
       <Loaded of={usePolled<Receipt>(`/api${pathTo("deletions", id)}`, EVERY)}>
         {(one) => (
           <>

@@ -1,8 +1,9 @@
 import { type Child, memo, useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { pathTo, pathWith, useAddress } from "../address.ts";
+import { ChoiceFilter, TextFilter } from "../filters.tsx";
 import { type Link, useLive } from "../live.ts";
-import { ChoiceFilter, Empty, Heading, State, Table, TextFilter } from "../parts.tsx";
+import { Empty, Heading, State, Table } from "../parts.tsx";
 import { useStatus } from "../status.ts";
 import { type LiveEvent, MOST_ROWS, type Row, type Tail } from "../tail.ts";
 import * as words from "../words.ts";
@@ -27,7 +28,7 @@ export function Live(): JSX.Element {
       <Announced link={link} tail={tail} paused={paused} />
       <Standing link={link} tail={tail} paused={paused} />
       {tail.rows.length === 0 ? (
-        <Nothing narrowed={narrowed} />
+        <Nothing link={link} narrowed={narrowed} />
       ) : (
         // Rows must not move away from under the keyboard.
         <div onFocusin={({ target }: FocusEvent) => target instanceof HTMLAnchorElement && setPaused(true)}>
@@ -67,11 +68,11 @@ function Standing({ link, tail: { rows, held, counts, unseen }, paused }: Watche
     <>
       {link.kind === "lost" ? (
         <p class="problem">
-          Lost at {words.clockTime(new Date(link.at).toISOString())}: {link.why.message}. The page tries again by
-          itself.
+          No stream since {words.clockTime(new Date(link.since).toISOString())}: {link.why.message}. The page keeps
+          trying.
         </p>
       ) : null}
-      <p class="quiet standing">
+      <p class="quiet">
         <span>{passed(counts)} so far.</span>{" "}
         {rows.length < MOST_ROWS ? null : <span>The newest {rows.length} are shown.</span>}{" "}
         {unseen > 0 ? <strong>{words.exact(unseen)} not shown: sampled. </strong> : null}
@@ -112,7 +113,8 @@ const LINKS: Readonly<Record<Link["kind"], string>> = {
   resting: "Resting while the tab is hidden",
 };
 
-function Nothing({ narrowed }: { readonly narrowed: boolean }): JSX.Element {
+function Nothing({ link, narrowed }: { readonly link: Link; readonly narrowed: boolean }): JSX.Element | null {
+  if (link.kind !== "live") return null;
   if (narrowed) {
     return (
       <Empty title="Nothing that matches has happened yet">

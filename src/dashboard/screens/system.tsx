@@ -55,7 +55,8 @@ function Outbox({ outbox }: { readonly outbox: Status["outbox"] }): JSX.Element 
 /** Above that the daemon calls it nearly full. */
 const CROWDED = 0.8;
 
-function stateOf({ gone, full, writable }: Status["outbox"]): JSX.Element {
+function stateOf({ away, gone, full, writable }: Status["outbox"]): JSX.Element {
+  if (away !== null) return <State state="the database is away" tone="bad" />;
   if (gone !== null) return <State state={gone.what} tone="bad" />;
   if (full !== null) return <State state={`full (outbox.${full})`} tone="bad" />;
   return writable ? <State state="has room" tone="good" /> : <State state="cannot be written" tone="bad" />;

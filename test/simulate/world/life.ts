@@ -91,10 +91,15 @@ export function configOf({ fault }: World, shape: Shape, path: string): Config {
   return fault?.config?.(config) ?? config;
 }
 
-/** A process can die here: whatever it has begun ends in the middle, and another one finds what is in the outbox. */
-export function moment(world: World, life: Life): void {
+/**
+ * A process can die here: whatever it has begun ends in the middle, and another one finds what is in the outbox. `answer`: a
+ * receiver has answered, and nobody knows it yet.
+ */
+export function moment(world: World, life: Life, what?: "answer"): void {
   const { doom, lives, reading } = world;
   if (isHalted(life) || doom === null || doom.nth !== life.nth || lives[life.nth] !== life || reading) return;
+  if (doom.from === what) doom.from = undefined;
+  if (doom.from) return;
   doom.moments -= 1;
   if (doom.moments > 0) return;
   world.doom = null;
