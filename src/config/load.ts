@@ -1,10 +1,19 @@
 import * as v from "valibot";
 import type { ParsedNode } from "yaml";
-import type { Config, DeliveryPolicy, Destination, Postgres, Problem, Tls, WebhookTls } from "../model/config.ts";
+import type {
+  Config,
+  DeliveryPolicy,
+  Destination,
+  Postgres,
+  Problem,
+  RateLimit,
+  Tls,
+  WebhookTls,
+} from "../model/config.ts";
 import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
+import { type At, SECOND } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
 import { buildFilter } from "./filter.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
@@ -247,14 +256,15 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
       tls: tlses[index] ?? null,
     })),
     sharedSecrets: [sharedSecret].flat().map((secret) => new Secret(secret)),
-    rate:
-      rate === undefined
-        ? null
-        : { requests: rate.count, per: rate.per, burst: burst ?? burstOf(rate, webhooks.length) },
+    rate: buildRate({ rate, burst, webhooks }),
   };
 }
 
-/** What a second allows, and a round at least. */
-function burstOf({ count, per }: { readonly count: number; readonly per: Ms }, webhooks: number): number {
-  return Math.max(webhooks, Math.floor((count * SECOND) / per));
+type Rated = Pick<Checked["destinations"][string], "rate" | "burst" | "webhooks">;
+
+/** The burst is what a second allows, unless set, and a request to each webhook at least. */
+function buildRate({ rate, burst, webhooks }: Rated): RateLimit | null {
+  if (rate === undefined) return null;
+  const { count, per } = rate;
+  return { requests: count, per, burst: burst ?? Math.max(webhooks.length, Math.floor((count * SECOND) / per)) };
 }
