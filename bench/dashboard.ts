@@ -112,6 +112,7 @@ async function firstPaints(browser: Browser, admin: string): Promise<string> {
     const page = await context.newPage();
     await page.goto(`${admin}/`);
     await page.getByRole("row").first().waitFor();
+    await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length > 0);
     times.push((await page.evaluate(fetched)).firstPaint);
     await context.close();
   }
