@@ -78,7 +78,10 @@ function entryLines(entries: Readonly<Record<string, string>>): Lines {
 }
 
 function valueLine(name: string, value: unknown): string {
-  const style = Array.isArray(value) ? ({ collectionStyle: "flow", flowCollectionPadding: false } as const) : {};
+  const style =
+    typeof value === "object"
+      ? ({ collectionStyle: "flow", flowCollectionPadding: !Array.isArray(value) } as const)
+      : {};
   return `${name}: ${stringify(value, { ...style, lineWidth: 0 }).trimEnd()}`;
 }
 

@@ -5,6 +5,7 @@
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createSendTest } from "./accept/test-call.ts";
+import { createTryCall } from "./accept/try-call.ts";
 import { createAdmin } from "./admin/api.ts";
 import type { AdminWorld } from "./admin/world.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
@@ -259,7 +260,6 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clockStore: store.clocks,
     storedClocks,
     announce: store.sharing?.announce ?? null,
-    delivery: () => config().delivery,
     lanes,
     observer,
     post: ports.post,
@@ -379,6 +379,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     sharing: store.sharing,
     deletions: store.deletions,
     requestDeletion: users.requestDeletion,
+    tryCall: createTryCall({ config, clock }),
     wakeDeletion: users.deletion.wake,
     audiences: users.audiences,
     clock,

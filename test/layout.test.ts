@@ -18,6 +18,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "webhook/": ["model/"],
   "settle/": ["model/"],
   "accept/": ["model/", "route/", "webhook/"],
+  // Stores nothing: what an example call would come to.
+  "accept/try-call.ts": ["model/", "validate/", "route/"],
   "http/": ["model/", "hono"],
   "ingest/": ["model/", "http/", "validate/", "hono", "ipaddr.js"],
   "store/": ["model/", "better-sqlite3", "#sqlite", "node_modules/better-sqlite3/"],
@@ -43,14 +45,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   // Loads what `make build` makes of dashboard/.
   "admin/dashboard.ts": ["model/", "http/", "hono", "dist/dashboard.js"],
-  // Runs in the browser: of the daemon it knows what its API answers.
-  "dashboard/": ["wire/", "hono", "uplot"],
+  // Runs in the browser: of the daemon it knows what its API answers, and the words for it.
+  "dashboard/": ["wire/", "model/rules.ts", "hono", "uplot"],
   // Publishable alone: types of the model, and the check of a signature.
   "client/": ["model/", "webhook/signature.ts"],
   "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "wire/", "commander", "valibot"],
   "cli/schema.ts": ["model/", "config/", "runtime/", "commander", "config.example.yaml", "docs/config.md"],
+  "cli/route.ts": ["model/", "config/", "runtime/", "client/", "wire/", "commander", "accept/try-call.ts"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "cli/outbox-file.ts": ["model/", "config/", "runtime/", "store/"],
   // Opens the outboxes of both engines.

@@ -16,6 +16,7 @@ import { serveReplay } from "./replay.ts";
 import { type Asked, type Handler, type Route, readBody, readQuery } from "./route.ts";
 import { serveSeries } from "./series.ts";
 import { serveStatus } from "./status.ts";
+import { serveTryCall } from "./try-call.ts";
 import type { AdminWorld } from "./world.ts";
 
 /** The operator's API, on a listener of its own. */
@@ -75,6 +76,7 @@ const ALL = [
   serveLive,
   serveRejected,
   serveDeliveries,
+  serveTryCall,
   serveReplay,
   serveDestinations,
   serveDeletions,

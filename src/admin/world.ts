@@ -9,7 +9,7 @@ import type { StoreHealth } from "../model/disk.ts";
 import type { Fault } from "../model/fault.ts";
 import type { Live } from "../model/live.ts";
 import type { Lookup } from "../model/lookup.ts";
-import type { Backlog, Clock, RequestDeletion, Rescue, SendTest } from "../model/ports.ts";
+import type { Backlog, Clock, RequestDeletion, Rescue, SendTest, TryCall } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
@@ -68,5 +68,6 @@ export type AdminWorld = {
   readonly deletions: StoredDeletions;
   readonly requestDeletion: RequestDeletion;
   readonly sendTest: SendTest;
+  readonly tryCall: TryCall;
   readonly wakeDeletion: () => void;
 };

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { printable } from "../client/show.ts";
+import { reasonOf } from "../model/rules.ts";
 import { type At, DAY, formatDuration } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
@@ -64,7 +65,7 @@ function eventLines(event: Event, now: At): readonly string[] {
   const user = userId === null ? "" : ` of user ${userId}`;
   const fates = [
     ...deliveries.map((one) => `  ${one.destination}: ${fate(one, event, now)}`),
-    ...skipped.map(({ destination, rule }) => `  ${destination}: does not get it, because ${RULES[rule] ?? rule}.`),
+    ...skipped.map(({ destination, rule }) => `  ${destination}: does not get it, because ${reasonOf(rule)}.`),
     ...forgotten.map((name) => `  ${name}: ${FORGOTTEN}`),
   ];
   return [
@@ -79,16 +80,6 @@ const FORGOTTEN =
   "its first attempt did not deliver it; what became of it then is not known any more (outbox.keepDelivered, outbox.keepFailed).";
 const NOT_WHOLE =
   "Other destinations may have got it: what was delivered at once is kept for outbox.keepDelivered only.";
-
-const RULES: Readonly<Record<string, string>> = {
-  destination_disabled: "it was disabled then",
-  source_not_selected: "its `sources` do not have that one",
-  type_not_selected: "its `types` do not have that type",
-  integration_disabled: "the call's `integrations` disable it",
-  all_integrations_disabled: "the call's `integrations` disable All, and do not name it",
-  historical: "the call was older than a day when it came, and its `historical` is skip",
-  test_of_another: "it is a test of another destination",
-};
 
 /** Whether this server chose the id, so that no other call can have it. */
 function isOwn({ messageId }: Event): boolean {

@@ -26,6 +26,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   },
   "Try it:": {
     send: async () => (await import("./send.ts")).declareSend,
+    route: async () => (await import("./route.ts")).declareRoute,
     listen: async () => (await import("./listen.ts")).declareListen,
     verify: async () => (await import("./verify.ts")).declareVerify,
   },

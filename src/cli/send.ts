@@ -1,5 +1,5 @@
 import { Argument, type Command, InvalidArgumentError } from "commander";
-import { CALL_TYPES, type CallType, type JsonObject } from "../model/event.ts";
+import { CALL_TYPES, type CallType } from "../model/event.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
@@ -7,9 +7,9 @@ import { print, printError } from "../runtime/output.ts";
 import { createRandom } from "../runtime/random.ts";
 import { complain, type Done, EXIT, type ExitCode, examples, failed, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION } from "./config-file.ts";
-import { readData } from "./input.ts";
 import { sendCall, toJson, toWords } from "./send/answer.ts";
-import { buildCall, type CallOptions, optionOfOneCall, TEST_CALLS, TEST_USER } from "./send/call.ts";
+import { optionOfOneCall } from "./send/call.ts";
+import { addCallOptions, type OneCall, readCall } from "./send/call-options.ts";
 import { type ImportOptions, importCalls } from "./send/import.ts";
 import type { SendWorld } from "./send/sender.ts";
 import { createFetch } from "./send/sender.ts";
@@ -31,29 +31,6 @@ export function declareSend(program: Command, done: Done): void {
   command.addHelpText("after", HELP).action((type: CallType | undefined, options: SendOptions) => {
     return done(options.import === undefined ? sendOne(type, options) : importAll(options.import, type, options));
   });
-}
-
-function addCallOptions(command: Command): void {
-  const { track, page, screen, group, alias } = TEST_CALLS;
-  command
-    .optionsGroup("The call:")
-    .option("--user <id>", `userId (default: ${TEST_USER}, without --anonymous)`)
-    .option("--anonymous <id>", "anonymousId, of an unknown user; for any call but alias")
-    .option("--event <name>", `what the user did, for track (default: ${track.event})`)
-    .option("--name <name>", `for page and screen (default: ${page.name}, ${screen.name})`)
-    .option("--category <name>", "for page and screen")
-    .option("--group <id>", `groupId, for group (default: ${group.groupId})`)
-    .option("--previous <id>", `previousId, for alias (default: ${alias.previousId})`)
-    .option("--properties <json>", "for track, page and screen")
-    .option("--traits <json>", "for identify and group")
-    .option("--context <json>", "for any call")
-    .option("--integrations <json>", 'which destinations get it, as {"All": false, "crm": true}')
-    .option("--timestamp <time>", "when it happened, in ISO 8601 (default: now)")
-    .option("--message-id <id>", "identifies the call, so that a repeat is recognised (default: a new one)")
-    .option(
-      "--data <json>",
-      "a whole call, or @file, or - for standard input; it is sent unchanged, without defaults, and the daemon checks it; options replace its fields",
-    );
 }
 
 function addImportOptions(command: Command): void {
@@ -95,7 +72,7 @@ const HELP = examples(
   "fairlead send --import events.jsonl --source website",
 );
 
-type SendOptions = CallOptions & TargetOptions & ImportOptions & { readonly data?: string; readonly import?: string };
+type SendOptions = OneCall & TargetOptions & ImportOptions & { readonly import?: string };
 
 async function importAll(file: string, type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
   const single = type ?? optionOfOneCall(options);
@@ -109,8 +86,9 @@ const EACH_LINE = "with --import each line is a whole call";
 async function sendOne(type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
   if (options.fromLine !== undefined) return complain(wrongUsage("--from-line goes with --import"));
   if (type === undefined) return complain(wrongUsage(KINDLESS));
-  const call = await readCall(type, options);
-  if (typeof call === "string") return complain(wrongUsage(call));
+  const read = await readCall(type, options);
+  if (typeof read === "string") return complain(wrongUsage(read));
+  const { call } = read;
   const target = findTarget(options, createResolve());
   if ("code" in target) return complain(target);
   const isWhole = options.data !== undefined;
@@ -124,13 +102,6 @@ async function sendOne(type: CallType | undefined, options: SendOptions): Promis
 }
 
 const KINDLESS = `say which call to send (${CALL_TYPES.join(", ")}), or --import a file of calls`;
-
-async function readCall(type: CallType, options: SendOptions): Promise<JsonObject | string> {
-  const data = await readData(options.data);
-  if (typeof data === "string") return data;
-  const random = createRandom();
-  return buildCall(type, { options, data, newId: () => `send-${random.hex(10)}` });
-}
 
 function createWorld({ base }: Target): SendWorld {
   const log = (line: string): void => printError(`${line}\n`);

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import * as v from "valibot";
 import { Document } from "yaml";
 import { hideAnywhere } from "./hide.ts";
-import { formOf, leftOutOf, manualOf, PATH_FORM, type Shape, shapeOf } from "./key.ts";
+import { formOf, isFree, leftOutOf, manualOf, PATH_FORM, type Shape, shapeOf } from "./key.ts";
 import type { Loaded } from "./load.ts";
 import { shownUrl } from "./postgres.ts";
 import { keyPath } from "./problems.ts";
@@ -91,7 +91,7 @@ function* explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Pla
   const { path, context } = place;
   const value = tree === undefined ? v.getDefault(schema) : tree.value;
   if (value === undefined) return { kind: "left out", path, words: leftOutOf(schema) };
-  const shape = shapeOf(schema, Array.isArray(value));
+  const shape = shapeOf(schema, Array.isArray(value) ? "list" : value instanceof Map ? "map" : "scalar");
   if (shape.kind === "map") return yield* explainMap(shape.entries, tree, place);
   if (shape.kind === "names") {
     const entries = [...mapOf(tree)];
@@ -110,7 +110,8 @@ function* explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Pla
     }
     const shown = tree ? shownValue(tree, context) : (value as Plain);
     const full = formOf(schema) === PATH_FORM && shown !== HIDDEN ? fullPath(String(shown), context.file) : shown;
-    const plain = tree && typeof full === "string" ? hideAnywhere(full) : full;
+    // In a condition, what looks like the secret of a URL is a pattern.
+    const plain = tree && typeof full === "string" && !isFree(schema) ? hideAnywhere(full) : full;
     return { kind: "value", path, value: plain, from: fromOf([tree], context) };
   }
   const from = fromOf([tree, ...listOf(tree)], context);
@@ -222,7 +223,7 @@ function pair(name: string, value: Plain | readonly Plain[] | null): string {
     blockQuote: false,
     // In double quotes, every character can be written as an escape.
     defaultStringType: UNSAFE.test([value].flat().join("")) ? "QUOTE_DOUBLE" : "PLAIN",
-    defaultKeyType: "PLAIN",
+    defaultKeyType: UNSAFE.test(name) ? "QUOTE_DOUBLE" : "PLAIN",
     doubleQuotedMinMultiLineLength: Infinity,
     flowCollectionPadding: false,
     lineWidth: 0,

@@ -110,9 +110,12 @@ function stars(text: string): string {
   return text.replace(/\S/g, "*");
 }
 
+/** A field of a call, in a condition of `where`: what it is compared with may be a secret that the sender knows. */
+const SECRET_FIELD = /^(properties|traits|context)\.(.*\.)?(token|secret|password)$/i;
+
 /** True also of a misspelt secret key: its value is as secret. */
 export function isSecretKey(key: string): boolean {
-  return suggest(key, SECRET_KEYS) !== null;
+  return suggest(key, SECRET_KEYS) !== null || SECRET_FIELD.test(key);
 }
 
 /** A key as the file has it: `123` and `true` are names like others. Null if it is not simple text. */
@@ -121,7 +124,7 @@ export function keyText(key: unknown): string | null {
   return typeof key.value === "string" ? key.value : (key.source ?? null);
 }
 
-/** What is secret of a node and of the nodes in it. Of headers only the values are: their names can be shown. */
+/** What is secret of a node and of the nodes in it. Of headers and fields only the values are: their names can be shown. */
 type Secrecy = "nothing" | "values" | "all";
 
 /** Every node, keys included. Keeps a list instead of recursing, which would fail on a very deep file. */
@@ -142,7 +145,8 @@ export function* nodesOf(root: ParsedNode | null): Generator<{ readonly node: Pa
 }
 
 function secrecyBelow(key: unknown): Secrecy {
-  const meant = suggest(keyText(key) ?? "", SECRET_KEYS);
-  if (meant === "headers") return "values";
+  const text = keyText(key) ?? "";
+  const meant = suggest(text, SECRET_KEYS);
+  if (meant === "headers" || SECRET_FIELD.test(text)) return "values";
   return meant === null ? "nothing" : "all";
 }

@@ -1,5 +1,5 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
-import type { Manual } from "./key.ts";
+import { FREE, type Manual } from "./key.ts";
 import { configSchema } from "./schema.ts";
 
 /** As much of JSON Schema as a config file needs. */
@@ -45,10 +45,10 @@ export function configJsonSchema(): JsonSchema {
 }
 
 /** The conversion copies the metadata of a schema. */
-type Converted = JsonSchema & { readonly manual?: Manual; readonly form?: string };
+type Converted = JsonSchema & { readonly manual?: Manual; readonly form?: string; readonly [FREE]?: unknown };
 
 /** Turns the values that the schema accepts into what may stand in the file, references included. */
-function asWritten({ manual, form: _, ...json }: Converted, path: string): JsonSchema {
+function asWritten({ manual, form: _, [FREE]: __, ...json }: Converted, path: string): JsonSchema {
   const examples = manual ? examplesOf(manual) : {};
   if (json.type === "object") return { ...mapAsWritten(json, path), ...examples };
   const { anyOf, ...value } = json;

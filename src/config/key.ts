@@ -8,7 +8,7 @@ export type Manual = {
   /** Follows in the example file: when and why to change it. A line break in it counts as a space. */
   readonly more?: string;
   /** A useful value, for the reference and editors, and for the example file if there is no default. */
-  readonly example?: string | number | boolean | readonly string[];
+  readonly example?: string | number | boolean | readonly string[] | Readonly<Record<string, unknown>>;
   /** For an optional key without a default: what is in force when it is left out. */
   readonly leftOut?: string;
   /** A key beside it that takes its place: with that one set, this one counts for nothing. */
@@ -56,10 +56,19 @@ export function formOf(schema: v.GenericSchema): string {
 /** The kind of value at a place in the file, as far as reading needs it. valibot checks the rest. */
 export type Shape =
   | { readonly kind: "map"; readonly entries: Readonly<Record<string, v.GenericSchema>> }
-  /** A map whose keys the operator chooses. */
-  | { readonly kind: "names"; readonly value: v.GenericSchema }
+  /** A map whose keys the operator chooses. `shown`: keys whose values are no secret, whatever they stand below. */
+  | { readonly kind: "names"; readonly value: v.GenericSchema; readonly shown?: readonly string[] }
   | { readonly kind: "list"; readonly item: v.GenericSchema }
   | { readonly kind: "scalar"; readonly reads: "text" | "number" | "boolean" };
+
+/**
+ * Marks, in its metadata, a schema that takes any value as it is, and finds out itself what is wrong with it. Has the keys
+ * whose values are no secret.
+ */
+export const FREE = "free";
+
+/** What stands at a place in the file. */
+export type Found = "map" | "list" | "scalar";
 
 /** The schemas inside a schema. */
 type Parts = v.GenericSchema & {
@@ -70,14 +79,27 @@ type Parts = v.GenericSchema & {
   readonly options?: readonly unknown[];
 };
 
-/** The shape of a schema. `isList` decides between a list and another option. */
-export function shapeOf(schema: v.GenericSchema, isList = false): Shape {
+/** The shape of a schema. What is found decides between a list and another option, and for a free one. */
+export function shapeOf(schema: v.GenericSchema, found: Found = "scalar"): Shape {
   const { type, wrapped, entries, value, item, options = [] }: Parts = schema;
-  if (wrapped) return shapeOf(wrapped, isList);
+  if (wrapped) return shapeOf(wrapped, found);
+  const { [FREE]: shown } = v.getMetadata(schema) as { readonly [FREE]?: readonly string[] };
+  if (shown) return freeShape(schema, shown, found);
   if (entries) return { kind: "map", entries };
   if (type === "record" && value) return { kind: "names", value };
   if (item) return { kind: "list", item };
   const list = (options as v.GenericSchema[]).find((option) => option.type === "array");
-  if (isList && list) return shapeOf(list);
+  if (found === "list" && list) return shapeOf(list);
   return { kind: "scalar", reads: type === "number" || type === "boolean" ? type : "text" };
+}
+
+function freeShape(schema: v.GenericSchema, shown: readonly string[], found: Found): Shape {
+  if (found === "map") return { kind: "names", value: schema, shown };
+  return found === "list" ? { kind: "list", item: schema } : { kind: "scalar", reads: "text" };
+}
+
+/** Whether a schema takes any value as it is. */
+export function isFree(schema: v.GenericSchema): boolean {
+  const { wrapped }: Parts = schema;
+  return wrapped ? isFree(wrapped) : FREE in v.getMetadata(schema);
 }

@@ -1,11 +1,12 @@
 import * as v from "valibot";
 import type { ParsedNode } from "yaml";
-import type { Config, Destination, Postgres, Problem, Tls, WebhookTls } from "../model/config.ts";
+import type { Config, DeliveryPolicy, Destination, Postgres, Problem, Tls, WebhookTls } from "../model/config.ts";
 import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import type { At } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
+import { buildFilter } from "./filter.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { readPostgres, shownUrl } from "./postgres.ts";
 import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems.ts";
@@ -113,6 +114,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
+  if (config) all.push(...checks.warnOfUnspecified(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }
@@ -210,7 +212,7 @@ function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files):
       return { name, writeKey: new Secret(writeKey), ...source };
     }),
     destinations: Object.entries(destinations).map(([name, destination]) => {
-      return { name, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
+      return { name, ...delivery, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
     }),
   };
 }
@@ -228,12 +230,14 @@ export function buildOutbox(
   return { ...bounds, path: shownUrl(url), postgres, freeDisk: 0 };
 }
 
-type Built = Omit<Destination, "name">;
+/** Without what `delivery` has for it. */
+type Built = Omit<Destination, "name" | keyof DeliveryPolicy>;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
-  const { sources = null, types = null, webhooks, sharedSecret = [], ...settings } = checked;
+  const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...settings } = checked;
   return {
     ...settings,
+    filter: buildFilter({ events, where, sample }),
     sources,
     types,
     webhooks: webhooks.map(({ url, headers }, index) => ({

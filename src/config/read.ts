@@ -50,7 +50,7 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   const unsupported = unsupportedIn(node, reading.text);
   if (unsupported) reading.findings.push(errorAt({ path: tree.path, at: unsupported.at }, unsupported.message));
   if (isAlias(node)) return BROKEN;
-  const shape = shapeOf(schema, isSeq(node));
+  const shape = shapeOf(schema, isSeq(node) ? "list" : isMap(node) ? "map" : "scalar");
   const isMapShape = shape.kind === "map" || shape.kind === "names";
   if (isScalar(node) && node.value === null) {
     // A section whose lines are all commented out counts as empty.
@@ -98,7 +98,8 @@ function* readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): Ste
     const fault = unsupportedKey(key, reading.text) ?? (message === null ? null : { message, at: keyAt });
     if (!lineOf.has(name)) lineOf.set(name, reading.lines.linePos(keyAt).line);
     if (fault === null) {
-      const below = { path, keyAt, secret: place.secret || isSecretKey(name) };
+      const isShown = shape.kind === "names" && shape.shown?.includes(name);
+      const below = { path, keyAt, secret: !isShown && (place.secret || isSecretKey(name)) };
       map.set(name, yield* readNode(value, { place: below, schema: schemaOf(name, shape), reading }));
       continue;
     }

@@ -8,6 +8,7 @@ import { IP_POLICIES, LOG_FORMATS, LOG_LEVELS, SOURCE_TYPES } from "../model/con
 import { CALL_TYPES } from "../model/event.ts";
 import { DAY, GB, HOUR, KB, MB, SECOND } from "../model/units.ts";
 import { address, count, duration, flag, list, network, oneOf, path, ruled, size, text } from "./fields.ts";
+import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
 import { CONNECTIONS, POSTGRES_URL } from "./postgres.ts";
 import { HEADER_NAME, HEADER_VALUE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
@@ -190,18 +191,24 @@ export const outbox = v.strictObject({
   }),
 });
 
+/** SPEC.md 8. A destination may have more by its own entry, and a warning with it. */
+export const SPECIFIED = { timeout: 5 * SECOND, cutoff: 4 * HOUR } as const;
+
+const concurrency = count({ min: 1, max: 200 });
+
 const delivery = v.strictObject({
-  timeout: key(v.optional(duration({ min: 1, max: 5 * SECOND }), "5s"), {
+  timeout: key(v.optional(duration({ min: 1, max: SPECIFIED.timeout }), "5s"), {
     description: "How long a receiver may take to answer; at most 5s.",
     example: "2s",
-    more: "Lower it if your receivers are fast, so that a hanging one is noticed sooner.",
+    more: `Lower it if your receivers are fast, so that a hanging one is noticed sooner. A single destination may have up to
+      30s.`,
   }),
-  cutoff: key(v.optional(duration({ min: 1, max: 4 * HOUR }), "4h"), {
+  cutoff: key(v.optional(duration({ min: 1, max: SPECIFIED.cutoff }), "4h"), {
     description: "How long after its first attempt a delivery is retried; at most 4h.",
     example: "30m",
-    more: "Lower it if late events are worth nothing.",
+    more: "Lower it if late events are worth nothing. A single destination may have up to 7d.",
   }),
-  concurrency: key(v.optional(count({ min: 1, max: 200 }), 64), {
+  concurrency: key(v.optional(concurrency, 64), {
     description: "How many requests may be under way to one webhook at a time, from 1 to 200.",
     example: 8,
     more: `Lower it for a receiver that cannot handle that many. Fairlead starts with a few and goes up to this while the
@@ -292,6 +299,7 @@ const webhook = v.strictObject({
 
 const sourceNames = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });
 const types = list(oneOf(CALL_TYPES), { of: "call types", empty: "must name a type: leave it out for all six" });
+const names = list(namePattern(), { of: "patterns", empty: "must have a pattern: leave it out for all", max: 100 });
 const oneUrl = "[{ url: https://example.com }]";
 const webhooks = list(webhook, { of: "webhooks", empty: "must have an entry with a url", max: 5, example: oneUrl });
 const secrets = v.pipe(
@@ -321,6 +329,28 @@ const destination = v.strictObject({
     example: "skip",
     more: "An import of history sends such events.",
   }),
+  events: key(v.optional(names), {
+    description: "Which track calls it gets, by their names: patterns with *, and with ! those that it does not get.",
+    more: `A name that any pattern with ! matches is left out; else one of the others must match, if there are others. Calls
+      of other types have no such name and are not affected: \`types\` is for them. \`\\*\` is a star itself.`,
+    example: ["Order *", "!Order Viewed"],
+    leftOut: "all names",
+  }),
+  where: key(v.optional(conditions()), {
+    description: "Which calls it gets, by what is in them: conditions on fields, all of which must hold.",
+    more: `A field is \`properties.total\`, \`context.country\`, \`traits.plan\`, \`userId\` and so on. Its condition is a value, a
+      list of values, or a map with \`not\`, \`gt\`, \`gte\`, \`lt\`, \`lte\` (numbers and times), \`exists: true\`, and
+      \`matches\` (a pattern with *, or several). \`any\` and \`all\` take lists of such maps, \`not\` takes one. 7 is not "7". A
+      field that is a list meets a condition if one of its items does. \`fairlead route\` tries an example.`,
+    example: { "properties.total": { gte: 100 }, "context.country": ["DE", "AT"] },
+    leftOut: "all calls",
+  }),
+  sample: key(v.optional(share()), {
+    description: "The share of users whose calls it gets, as in 10%.",
+    more: "A user is in it with all calls or with none, and in the same sample after a restart.",
+    example: "10%",
+    leftOut: "all users",
+  }),
   webhooks: key(webhooks, {
     description: "One to five URLs that stand in for each other.",
     more: `Each event goes to all of them at once, and the first 2xx settles it. If several receivers are each to get every
@@ -338,6 +368,26 @@ const destination = v.strictObject({
     more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 for each sharedSecret, for
       receivers that use a library of that standard. Such a library takes a secret that begins with whsec_ as base64.`,
     example: true,
+  }),
+  timeout: key(v.optional(duration({ min: 1, max: 30 * SECOND })), {
+    description: "How long its webhooks may take to answer, up to 30s; in place of delivery.timeout.",
+    example: "3s",
+    more: `More than 5s is beyond the specification, and \`fairlead check\` says so. Raise it for a receiver that does slow
+      work before it answers: a hanging one then keeps its slots for longer.`,
+    leftOut: "delivery.timeout",
+  }),
+  cutoff: key(v.optional(duration({ min: 1, max: 7 * DAY })), {
+    description: "How long after its first attempt a delivery to it is retried, up to 7d; in place of delivery.cutoff.",
+    example: "1h",
+    more: `More than 4h is beyond the specification, and \`fairlead check\` says so. Retries go on every ten minutes. What
+      waits takes space in the outbox: give outbox.maxSize that much more.`,
+    leftOut: "delivery.cutoff",
+  }),
+  concurrency: key(v.optional(concurrency), {
+    description:
+      "How many requests may be under way to each of its webhooks, from 1 to 200; in place of delivery.concurrency.",
+    example: 8,
+    leftOut: "delivery.concurrency",
   }),
 });
 

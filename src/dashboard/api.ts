@@ -54,7 +54,12 @@ export function toRefusal(error: unknown): Refusal {
   return error instanceof Refusal ? error : new Refusal("unexpected", String(error));
 }
 
-type Asking = { readonly method?: "GET" | "POST"; readonly body?: object; readonly signal?: AbortSignal };
+type Asking = {
+  readonly method?: "GET" | "POST";
+  /** Text is sent as it is. */
+  readonly body?: object | string;
+  readonly signal?: AbortSignal;
+};
 
 /** Asks the API. Rejects with a `Refusal`. */
 export async function ask<T>(path: string, asking: Asking = {}): Promise<T> {
@@ -74,7 +79,7 @@ export async function refusalOf(response: Response): Promise<Refusal> {
 }
 
 /** Sends a command. */
-export function act<T>(path: string, body: object = {}): Promise<T> {
+export function act<T>(path: string, body: object | string = {}): Promise<T> {
   return ask<T>(path, { method: "POST", body });
 }
 
@@ -84,7 +89,7 @@ export async function request(path: string, { method = "GET", body, signal }: As
   const headers = new Headers();
   if (token !== null) headers.set("Authorization", `Bearer ${token}`);
   if (body) headers.set("Content-Type", "application/json");
-  const content = body ? { body: JSON.stringify(body) } : {};
+  const content = body ? { body: typeof body === "string" ? body : JSON.stringify(body) } : {};
   let response: Response;
   try {
     response = await fetch(path, { method, headers, cache: "no-store", signal: signal ?? null, ...content });

@@ -86,6 +86,11 @@ export function State({ state, tone: own = "calm" }: { readonly state: string; r
   );
 }
 
+/** A text with the names of keys between backquotes. */
+export function Coded({ text }: { readonly text: string }): Element {
+  return <>{text.split("`").map((part, nth) => (nth % 2 === 1 ? <code key={nth}>{part}</code> : part))}</>;
+}
+
 /** The head of a screen. It takes the focus when the screen opens, so that a screen reader says where one is. */
 export function Heading({ title, children }: Within & { readonly title: string }): Element {
   const heading = useRef<HTMLElement>(null);

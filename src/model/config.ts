@@ -1,4 +1,5 @@
 import type { CallType } from "./event.ts";
+import type { Filter } from "./filter.ts";
 import type { Secret } from "./secret.ts";
 import type { Ms } from "./units.ts";
 
@@ -64,14 +65,8 @@ export type Config = {
     readonly keepDelivered: Ms;
     readonly keepFailed: Ms;
   };
-  readonly delivery: {
-    /** How long a receiver may take to answer (SPEC.md 8: five seconds). */
-    readonly timeout: Ms;
-    /** How long after the first attempt a delivery is given up (SPEC.md 8: four hours). */
-    readonly cutoff: Ms;
-    /** Most attempts at once to one webhook. */
-    readonly concurrency: number;
-  };
+  /** What counts for destinations that say nothing else. Their own entries have it filled in. */
+  readonly delivery: DeliveryPolicy;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly sources: readonly Source[];
   readonly destinations: readonly Destination[];
@@ -97,8 +92,18 @@ export const DESTINATION_KIND = "Webhooks";
 /** The source of the test calls that an operator sends, and their user. No source of a config can have this name. */
 export const TEST_NAME = "fairlead:test";
 
+/** How a destination is sent to. */
+export type DeliveryPolicy = {
+  /** How long a receiver may take to answer (SPEC.md 8: five seconds). */
+  readonly timeout: Ms;
+  /** How long after the first attempt a delivery is given up (SPEC.md 8: four hours). */
+  readonly cutoff: Ms;
+  /** Most attempts at once to one webhook. */
+  readonly concurrency: number;
+};
+
 /** A receiver of events: one to five webhooks, of which any one has to accept (SPEC.md 2.1, 6). */
-export type Destination = {
+export type Destination = DeliveryPolicy & {
   readonly name: string;
   readonly enabled: boolean;
   /** The sources it takes events from; null means all. */
@@ -107,6 +112,8 @@ export type Destination = {
   readonly types: readonly CallType[] | null;
   /** Whether it takes events that were older than a day when they were received (SPEC.md 4.3 rule 5). */
   readonly historical: "accept" | "skip";
+  /** What it takes by what an event says; null: everything. */
+  readonly filter: Filter | null;
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
   readonly sharedSecrets: readonly Secret[];

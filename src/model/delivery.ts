@@ -160,7 +160,7 @@ export type Progress = {
 
 /** How long and how often to try. */
 export type RetryPolicy = {
-  /** SPEC.md 8: four hours at most. */
+  /** How long after the first attempt (SPEC.md 8: four hours, unless the destination chooses more). */
   readonly cutoff: Ms;
   readonly firstWait: Ms;
   readonly longestWait: Ms;

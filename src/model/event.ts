@@ -1,3 +1,4 @@
+import type { SkipRule } from "./rules.ts";
 import { type At, formatTime } from "./units.ts";
 
 /** The six calls that programs and pages make (SPEC.md 1.1). */
@@ -70,17 +71,17 @@ export function ownEvent({ type, messageId, userId, event, properties, traits, c
   };
 }
 
-/** The rule that keeps an event from a destination. Stored with the event, so that it can be explained. */
-export type SkipRule =
-  | "destination_disabled"
-  | "source_not_selected"
-  | "type_not_selected"
-  | "integration_disabled"
-  | "all_integrations_disabled"
-  | "historical"
-  | "test_of_another";
-
 export type Skip = { readonly destination: string; readonly rule: SkipRule };
 
 /** What routing decides about an event: the names of the destinations that get it, and why the others do not. */
 export type Routed = { readonly deliverTo: readonly string[]; readonly skipped: readonly Skip[] };
+
+/** What routing would decide about an example call for one destination. */
+export type Preview = {
+  readonly destination: string;
+  readonly gets: boolean;
+  /** The rule that keeps it away; null if it gets it. */
+  readonly rule: SkipRule | null;
+  /** In words, with what was found in the call. */
+  readonly why: string;
+};

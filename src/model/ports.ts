@@ -3,7 +3,7 @@
  * `runtime/` and `store/` implement them; tests use fakes.
  */
 import type { MemberChange, Members } from "./audience.ts";
-import type { Listen, Postgres, Tls, WebhookTls } from "./config.ts";
+import type { Listen, Postgres, Source, Tls, WebhookTls } from "./config.ts";
 import type { Migrating } from "./daemon.ts";
 import type { Deletion, DeletionRequest, Notice, StoredDeletions } from "./deletion.ts";
 import type {
@@ -17,7 +17,7 @@ import type {
 } from "./delivery.ts";
 import type { StoredClock, StoredClocks } from "./destination-clock.ts";
 import type { BeginFile, BeginScratch, Bounds, Disk, StoreHealth } from "./disk.ts";
-import type { Event, Skip } from "./event.ts";
+import type { Event, Preview, Skip } from "./event.ts";
 import type { Fault } from "./fault.ts";
 import type { Lookup } from "./lookup.ts";
 import type { Replay } from "./replay.ts";
@@ -293,6 +293,9 @@ export type SendTest = (destination: string) => Promise<Fault | DeliveryName>;
 
 /** A delivery that was accepted: the messageId of its event, and its own id, as `42-crm`. */
 export type DeliveryName = { readonly messageId: string; readonly delivery: string };
+
+/** Who would get a call of a source if it came now, and why the others would not; or why it would be refused. */
+export type TryCall = (source: Source, call: unknown) => readonly Preview[] | Fault;
 
 /** Deletes users everywhere (SPEC.md 6). Resolves when the request is durable. */
 export type RequestDeletion = (request: DeletionRequest) => Promise<DeletionReceipt | Fault>;

@@ -1,21 +1,24 @@
 import { DESTINATION_KIND, type Destination } from "../model/config.ts";
-import type { Event, EventType, JsonObject, Routed, Skip, SkipRule } from "../model/event.ts";
+import type { Event, EventType, JsonObject, Routed, Skip } from "../model/event.ts";
+import type { Filter } from "../model/filter.ts";
+import type { SkipRule } from "../model/rules.ts";
 import { DAY } from "../model/units.ts";
+import { filterRule } from "./filter.ts";
 
 /** An event that was older than this when it arrived is historical (SPEC.md 4.3 rule 5). */
 const HISTORICAL_AGE = DAY;
 
 /** Decides which destinations get the event, and which rule keeps it from the others (SPEC.md 1.1, 4.3 rule 4). */
 export function route(event: Event, source: string, destinations: readonly Destination[]): Routed {
-  const { skipsHistorical, bySource } = plansFor(destinations);
+  const { skipsHistorical, filters, bySource } = plansFor(destinations);
   if (event.integrations !== undefined || (skipsHistorical && isHistorical(event))) {
-    return decide(event, source, destinations);
+    return filtered(decide(event, source, destinations), event, filters);
   }
   const known = bySource.get(source) ?? {};
   bySource.set(source, known);
   const plan = known[event.type] ?? decide(event, source, destinations);
   known[event.type] = plan;
-  return plan;
+  return filtered(plan, event, filters);
 }
 
 /**
@@ -24,6 +27,8 @@ export function route(event: Event, source: string, destinations: readonly Desti
  */
 type Plans = {
   readonly skipsHistorical: boolean;
+  /** By destination. */
+  readonly filters: ReadonlyMap<string, Filter>;
   readonly bySource: Map<string, { [type in EventType]?: Routed }>;
 };
 
@@ -33,7 +38,8 @@ function plansFor(destinations: readonly Destination[]): Plans {
   const known = plans.get(destinations);
   if (known) return known;
   const skipsHistorical = destinations.some(({ historical }) => historical === "skip");
-  const made: Plans = { skipsHistorical, bySource: new Map() };
+  const filters = new Map(destinations.flatMap(({ name, filter }) => (filter ? [[name, filter] as const] : [])));
+  const made: Plans = { skipsHistorical, filters, bySource: new Map() };
   plans.set(destinations, made);
   return made;
 }
@@ -49,7 +55,21 @@ function decide(event: Event, source: string, destinations: readonly Destination
   return { deliverTo, skipped };
 }
 
-function skipRule(event: Event, source: string, destination: Destination): SkipRule | null {
+/** Asks the filters last: each event gets its own answer. A deletion goes wherever the user's data may have gone. */
+function filtered(routed: Routed, event: Event, filters: ReadonlyMap<string, Filter>): Routed {
+  if (filters.size === 0 || event.type === "delete") return routed;
+  const kept: Skip[] = [];
+  const deliverTo = routed.deliverTo.filter((destination) => {
+    const filter = filters.get(destination);
+    const rule = filter ? filterRule(event, destination, filter) : null;
+    if (rule !== null) kept.push({ destination, rule });
+    return rule === null;
+  });
+  return kept.length === 0 ? routed : { deliverTo, skipped: [...routed.skipped, ...kept] };
+}
+
+/** The rule by which anything but its filter keeps an event from a destination; null if nothing does. */
+export function skipRule(event: Event, source: string, destination: Destination): SkipRule | null {
   if (!destination.enabled) return "destination_disabled";
   if (destination.sources && !destination.sources.includes(source)) return "source_not_selected";
   // A deletion goes wherever the user's data may have gone, whatever is selected now.

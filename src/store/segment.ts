@@ -1,5 +1,6 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { EventType, Skip, SkipRule } from "../model/event.ts";
+import type { EventType, Skip } from "../model/event.ts";
+import type { SkipRule } from "../model/rules.ts";
 
 /**
  * The state of one event in the column `states`: it waits for its first attempt, was delivered by it, has a row in `tried`, or is

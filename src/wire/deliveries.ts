@@ -2,6 +2,7 @@
 import * as v from "valibot";
 import type { DeliveryState } from "../model/delivery.ts";
 import { CALL_TYPES, type EventType } from "../model/event.ts";
+import { SKIP_RULE_NAMES } from "../model/rules.ts";
 import { about, CODES, count, named, success, text, time } from "./fields.ts";
 import { troubledWebhook } from "./status.ts";
 
@@ -67,7 +68,7 @@ export const deliveryDetail = named(
   "DeliveryDetail",
   v.strictObject({
     ...deliveryEntries,
-    firstAttemptAt: about("Its four hours count from here; null before it.", v.nullable(time)),
+    firstAttemptAt: about("Its cutoff counts from here; null before it.", v.nullable(time)),
     finals: about(
       "The webhooks that have refused it for good.",
       v.array(v.strictObject({ url: v.string(), reason: v.string() })),
@@ -122,15 +123,7 @@ export const event = named(
       v.array(
         v.strictObject({
           destination: v.string(),
-          rule: v.picklist([
-            "destination_disabled",
-            "source_not_selected",
-            "type_not_selected",
-            "integration_disabled",
-            "all_integrations_disabled",
-            "historical",
-            "test_of_another",
-          ]),
+          rule: v.picklist(SKIP_RULE_NAMES),
         }),
       ),
     ),
@@ -151,6 +144,27 @@ export const event = named(
       v.array(v.string()),
     ),
     whole: about("False if the event itself is gone: other destinations may have got it at once.", v.boolean()),
+  }),
+);
+
+export const triedCall = about(
+  "What would become of the call, if it came now.",
+  v.strictObject({
+    source: about("Whose call it would be.", v.string()),
+    results: about(
+      "Each destination of the config, in its order.",
+      v.array(
+        named(
+          "Preview",
+          v.strictObject({
+            destination: v.string(),
+            gets: v.boolean(),
+            rule: about("The rule that keeps it away; null if it gets it.", v.nullable(v.picklist(SKIP_RULE_NAMES))),
+            why: about("In words, with what was found in the call.", v.string()),
+          }),
+        ),
+      ),
+    ),
   }),
 );
 

@@ -134,6 +134,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       const said = { id: "del-1", status: "running", sources: ["website"], untold: [] } as const;
       return requestDeletion?.(wish) ?? { ...said, notifications: wish.userIds.length };
     },
+    tryCall: () => [],
     sendTest: async (name) => ({ messageId: "fl-1", delivery: `1-${name}` }),
     deletions: { ...NOTHING_DELETED, ...options.deletions },
     wakeDeletion: () => void told.push(["woken"]),

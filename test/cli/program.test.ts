@@ -23,6 +23,7 @@ describe("fairlead --help", () => {
       "check",
       "schema",
       "send",
+      "route",
       "listen",
       "verify",
       "status",

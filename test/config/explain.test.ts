@@ -86,6 +86,9 @@ destinations:
     sources: [website, my.app]          # config.yaml:13, from $SOURCE
     # types:                            # default: all six
     historical: accept                  # default
+    # events:                           # default: all names
+    # where:                            # default: all calls
+    # sample:                           # default: all users
     webhooks:
       - url: https://erp.example/hooks  # config.yaml:16, from $HOST
         headers:
@@ -101,6 +104,9 @@ destinations:
         # key:                          # default: none
     sharedSecret: ["***", "***"]        # config.yaml:22, from the credential crm
     standardWebhooks: false             # default
+    # timeout:                          # default: delivery.timeout
+    # cutoff:                           # default: delivery.cutoff
+    # concurrency:                      # default: delivery.concurrency
 `;
 
 const COMPLETE: World = {

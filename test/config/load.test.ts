@@ -45,6 +45,9 @@ destinations:
       - { url: "https://crm.example.com/hooks", ca: tls/ca.pem, cert: /client.pem, key: "\${KEY_FILE}" }
     sharedSecret: [new, old]
     standardWebhooks: true
+    timeout: 30s
+    cutoff: 7d
+    concurrency: 8
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
@@ -86,9 +89,11 @@ describe("loadConfig", () => {
           sources: null,
           types: null,
           historical: "accept",
+          filter: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
+          ...{ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
         },
       ],
     });
@@ -148,6 +153,7 @@ describe("loadConfig", () => {
           sources: ["website"],
           types: ["identify", "track"],
           historical: "skip",
+          filter: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -165,6 +171,7 @@ describe("loadConfig", () => {
           ],
           sharedSecrets: ["secret new", "secret old"],
           standardWebhooks: true,
+          ...{ timeout: 30 * SECOND, cutoff: 7 * DAY, concurrency: 8 },
         },
         {
           name: "erp",
@@ -172,9 +179,11 @@ describe("loadConfig", () => {
           sources: null,
           types: null,
           historical: "accept",
+          filter: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
+          ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
         },
       ],
     });

@@ -136,7 +136,6 @@ describe("the watchdog of a daemon", () => {
       report: makeReport(),
       observer: createActivity(clock),
       lanes: createLanes(makeReport()),
-      delivery: () => makeConfig().delivery,
       readQueue: (ask) => (isStuck ? new Promise(() => {}) : store.readQueue(ask)),
       settle: async () => "written",
       backlog: store.backlog,

@@ -1,11 +1,13 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
+import { reasonOf } from "../../model/rules.ts";
 import type { deliveryDetail, trail } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { go, pathTo } from "../address.ts";
 import { usePolled } from "../api.ts";
 import { laidOut } from "../json.ts";
-import { Ago, Empty, Facts, Heading, Loaded, Moment, Section, State, Table } from "../parts.tsx";
+import { Ago, Coded, Empty, Facts, Heading, Loaded, Moment, Section, State, Table } from "../parts.tsx";
+import { TryCall } from "./try-call.tsx";
 
 type Trail = Received<typeof trail>;
 type Found = Trail["events"][number];
@@ -38,6 +40,7 @@ export function FindEvent(): JSX.Element {
           You know only the user? Look at the <a href="/deliveries">deliveries</a> by user.
         </p>
       </form>
+      <TryCall />
     </>
   );
 }
@@ -115,7 +118,7 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
           <ul>
             {skipped.map(({ destination, rule }) => (
               <li key={destination}>
-                <a href={pathTo("destinations", destination)}>{destination}</a>: {RULES[rule] ?? rule}
+                <a href={pathTo("destinations", destination)}>{destination}</a>: <Coded text={reasonOf(rule)} />
               </li>
             ))}
           </ul>
@@ -150,15 +153,6 @@ function clientOf(body: string): string | null {
     return null;
   }
 }
-
-const RULES: Readonly<Record<string, string>> = {
-  destination_disabled: "the destination was disabled",
-  source_not_selected: "its sources do not list this one",
-  type_not_selected: "its types do not list this type",
-  integration_disabled: "the call switched it off by integrations",
-  all_integrations_disabled: "the call switched all off by integrations",
-  historical: "the call is historical, and the destination does not take those",
-};
 
 function Refusals({ story: { rejected, rejectedSince } }: { readonly story: Trail }): JSX.Element | null {
   if (rejected.length === 0) return null;
