@@ -84,6 +84,7 @@ describe("the dashboard of a busy daemon", () => {
       .getByRole("rowheader")
       .filter({ hasText: [...met][0] ?? "" })
       .waitFor();
+    await tellLongTasks(page, "twenty pages of deliveries");
 
     await page.goto(`${office.daemon.admin}/destinations/mailer`);
     await page.getByRole("figure").first().waitFor();
