@@ -94,6 +94,17 @@ describe("what the dashboard does", () => {
     assert.deepEqual(errors, []);
   });
 
+  it("says who would get a call, and sends nothing", PATIENT, async () => {
+    await using office = await openOffice(browser);
+    const { page, errors } = await office.open("/events");
+    await page.getByLabel("The call as JSON").fill('{ "type": "track", "userId": "ada", "event": "</script>" }');
+    await press(page, "Try");
+    await page.getByRole("row", { name: /^crm .*gets it/ }).waitFor();
+    await page.getByRole("row", { name: /^billing .*left out .*source_not_selected/ }).waitFor();
+    assert.equal((await office.ask<List>("/api/deliveries")).deliveries.length, 0);
+    assert.deepEqual(errors, []);
+  });
+
   it("reloads the config, and shows what is wrong with it", PATIENT, async () => {
     await using office = await openOffice(browser);
     const { page } = await office.open("/system");
