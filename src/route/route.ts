@@ -55,9 +55,9 @@ function decide(event: Event, source: string, destinations: readonly Destination
   return { deliverTo, skipped };
 }
 
-/** Asks the filters last: each event gets its own answer. A deletion goes wherever the user's data may have gone. */
+/** Asks the filters last: each event gets its own answer. */
 function filtered(routed: Routed, event: Event, filters: ReadonlyMap<string, Filter>): Routed {
-  if (filters.size === 0 || event.type === "delete") return routed;
+  if (filters.size === 0) return routed;
   const kept: Skip[] = [];
   const deliverTo = routed.deliverTo.filter((destination) => {
     const filter = filters.get(destination);
