@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Check, checkLimits } from "./check.ts";
 import { benchClient } from "./client.ts";
+import { benchDashboard } from "./dashboard.ts";
 import { benchGrowth } from "./growth/growth.ts";
 import { linesOf } from "./lines.ts";
 import { describe } from "./machine.ts";
@@ -28,6 +29,7 @@ async function main(argv: readonly string[]): Promise<number> {
   try {
     const [first, ...rest] = argv;
     if (first === "client") await benchClient();
+    else if (first === "dashboard") await benchDashboard(rest);
     else if (first === "growth") await benchGrowth(rest);
     else if (first === "postgres") await benchPostgres(rest);
     else await benchRows(argv);

@@ -27,6 +27,7 @@ export type Options = {
 
 export const USAGE = `bun bench/bench.ts [row …] [options]
 bun bench/bench.ts growth         what an event costs with few and with millions of rows; see growth --help
+bun bench/bench.ts dashboard      what the page and its questions take with a million waiting deliveries
 bun bench/bench.ts postgres       daemons that share a PostgreSQL, beside one on SQLite; see postgres --help
 bun bench/bench.ts client         the client library by itself, on each runtime that is installed
 

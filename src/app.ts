@@ -7,6 +7,7 @@ import { createArrivals } from "./accept/arrivals.ts";
 import { createSendTest } from "./accept/test-call.ts";
 import { createTryCall } from "./accept/try-call.ts";
 import { createAdmin } from "./admin/api.ts";
+import type { AdminWorld } from "./admin/world.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
 import { createSyncWorker, type Worker as SyncWorker } from "./audience/worker.ts";
 import { describeChanges, keysForRestart, withFixedKeys } from "./config/changes.ts";
@@ -23,24 +24,18 @@ import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
 import type { Config } from "./model/config.ts";
-import type { Addresses, App, Names, Ports, Vitals } from "./model/daemon.ts";
+import { type Addresses, type App, namesOf, type Ports, type Vitals } from "./model/daemon.ts";
 import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { never } from "./model/never.ts";
-import type {
-  Accept,
-  DaemonAbout,
-  DeliveryCount,
-  Handle,
-  RequestDeletion,
-  SendTest,
-  Store,
-  StoreChange,
-} from "./model/ports.ts";
+import { observeBy } from "./model/observer.ts";
+import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
-import type { Activity, Arrivals, Health } from "./model/status.ts";
+import type { Health } from "./model/status.ts";
+import { createLive } from "./observe/live.ts";
+import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
 
@@ -109,21 +104,24 @@ type Daemon = {
   stop(): Promise<void>;
 };
 
-/** What all the wiring needs. `stopping` is aborted when the daemon begins to stop. */
-type Context = Current & { readonly ports: Ports; readonly stopping: AbortSignal };
+/**
+ * What all the wiring needs. `stopping` is aborted when the daemon begins to stop, and `closing` once nothing is written any
+ * more: until then the janitor makes room for what is.
+ */
+type Context = Current & { readonly ports: Ports; readonly stopping: AbortSignal; readonly closing: AbortSignal };
 
 type Parts = {
   readonly deliver: Deliver;
   readonly janitor: Rounds;
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
+  readonly series: SeriesRecorder;
   readonly handles: Handles;
 };
 
 /** Starts what takes calls in, delivers them and cleans up; the order of both start and stop is here. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const stopping = new AbortController();
-  // Only aborted once nothing is written any more: until then the janitor makes room for what is.
   const closing = new AbortController();
   const store = await (ports.openStore ?? openStore)({
     ...ports,
@@ -132,10 +130,10 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     about: aboutOf(ports),
     bounds: () => current.config().outbox,
   });
-  ports.metrics.expose(store);
-  const parts = wire(store, await store.clocks.all(), { ...current, ports, stopping: stopping.signal });
+  const context = { ...current, ports, stopping: stopping.signal, closing: closing.signal };
+  const parts = wire(store, await store.clocks.all(), context);
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, handles } = parts;
   const cleaning = janitor.run(closing.signal);
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
@@ -144,6 +142,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     .then(() => openListeners(ports.serve, current.config(), handles))
     .catch(closeAll);
   deliver.start();
+  series.start(closing.signal);
   const syncing = syncs.run(stopping.signal);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
@@ -152,7 +151,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
   function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
-    ports.metrics.declare(namesOf(config));
+    const names = namesOf(config);
+    ports.metrics.declare(names);
+    series.declare(names);
     deliver.setDestinations(config.destinations, counts);
   }
 
@@ -239,11 +240,14 @@ function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): vo
  * `deliver`, whose settlements go back into the store.
  */
 function wire(store: Store, storedClocks: readonly StoredClock[], context: Context): Parts {
-  const { config, door, ports, stopping } = context;
+  const { config, door, ports, stopping, closing } = context;
   const { clock, random, report } = ports;
   const activity = createActivity(clock);
   const arrivals = createArrivals(clock, store.timeline);
-  const rejections = createRejections({ clock, timeline: store.timeline, report });
+  const series = createSeries({ backlog: store.backlog, clock, report });
+  const live = createLive({ clock, timeline: store.timeline, random, closing });
+  const observer = observeBy([arrivals, activity, series, live]);
+  const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
     readQueue: store.readQueue,
@@ -256,15 +260,14 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clockStore: store.clocks,
     storedClocks,
     announce: store.sharing?.announce ?? null,
-    delivery: () => config().delivery,
     lanes,
-    activity,
+    observer,
     post: ports.post,
     clock,
     random,
     report,
   });
-  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, arrivals, report });
+  const accept = createAccept({ config, append: store.append, enqueue: deliver.enqueue, observer, report });
   const ingest = createIngest({
     accept,
     door,
@@ -277,12 +280,14 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   });
   const users = wireUsers(store, { accept, rejections }, context);
   const health = createHealth(lanes, clock);
+  ports.metrics.expose(store);
   ports.metrics.watch(() => {
     const served = config().destinations.filter(({ enabled }) => enabled);
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
   const sendTest = createSendTest({ accept, clock, random });
-  const admin = wireAdmin(store, { deliver, activity, arrivals, rejections, health, users, sendTest }, context);
+  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
+  const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -290,7 +295,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, handles: { ingest, admin } };
+  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, handles: { ingest, admin } };
 }
 
 type UserParts = {
@@ -334,20 +339,17 @@ function wireUsers(
   return { deletion, requestDeletion, syncs, audiences };
 }
 
-type AdminParts = {
+type AdminParts = Pick<AdminWorld, "activity" | "arrivals" | "rejections" | "series" | "live" | "sendTest"> & {
   readonly deliver: Deliver;
-  readonly activity: Activity;
-  readonly arrivals: Arrivals;
-  readonly rejections: RejectionLog;
   readonly health: Health;
   readonly users: UserParts;
-  readonly sendTest: SendTest;
 };
 
 function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context): Handle {
-  const { deliver, activity, arrivals, rejections, health, users, sendTest } = parts;
+  const { deliver, health, users, ...others } = parts;
   const { clock, report } = ports;
   return createAdmin({
+    ...others,
     version: ports.version,
     pid: ports.pid,
     startedAt: clock.now(),
@@ -366,9 +368,6 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     whileIdle: deliver.whileIdle,
     tryNow: deliver.tryNow,
     retry: deliver.retry,
-    activity,
-    arrivals,
-    rejections,
     webhooks: health,
     health: store.health,
     rescue: store.rescue,
@@ -380,21 +379,10 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     sharing: store.sharing,
     deletions: store.deletions,
     requestDeletion: users.requestDeletion,
-    sendTest,
     tryCall: createTryCall({ config, clock }),
     wakeDeletion: users.deletion.wake,
     audiences: users.audiences,
     clock,
     report,
   });
-}
-
-function namesOf({ sources, destinations }: Config): Names {
-  const served = destinations.filter(({ enabled }) => enabled).map(nameOf);
-  const webhooks = new Map(destinations.map(({ name, webhooks }) => [name, webhooks.map(({ url }) => url)]));
-  return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), webhooks, served };
-}
-
-function nameOf({ name }: { readonly name: string }): string {
-  return name;
 }

@@ -2,12 +2,12 @@ import type { Config, Destination } from "../model/config.ts";
 import type { Delivery } from "../model/delivery.ts";
 import type { Event, EventType, Routed } from "../model/event.ts";
 import { fault, isFault } from "../model/fault.ts";
+import type { Observer } from "../model/observer.ts";
 import type { Accept, Append, Entry, Extra, Receipt } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { MB, SECOND } from "../model/units.ts";
 import { route } from "../route/route.ts";
 import { writeBody } from "../webhook/body.ts";
-import type { ArrivalCounter } from "./arrivals.ts";
 
 export type AcceptWorld = {
   /** The config in force. A function, because a reload replaces it. */
@@ -15,7 +15,7 @@ export type AcceptWorld = {
   readonly append: Append;
   /** Hands deliveries that were just committed to the delivery loops. */
   readonly enqueue: (deliveries: readonly Delivery[]) => void;
-  readonly arrivals: Pick<ArrivalCounter, "count">;
+  readonly observer: Pick<Observer, "accepted">;
   readonly report: Report;
 };
 
@@ -28,7 +28,7 @@ const OVERLOADED = fault("overloaded", "calls come faster than the disk can take
  * The only way in, for calls, audiences and deletions alike: routes each event, writes its body once, makes all of them durable
  * in one commit, and hands their deliveries on. The caller may answer 2xx once this answers receipts, not before.
  */
-export function createAccept({ config, append, enqueue, arrivals, report }: AcceptWorld): Accept {
+export function createAccept({ config, append, enqueue, observer, report }: AcceptWorld): Accept {
   let uncommitted = 0;
   return async function accept(source, events, extras) {
     const { destinations } = config();
@@ -46,8 +46,8 @@ export function createAccept({ config, append, enqueue, arrivals, report }: Acce
     }
     if (isFault(receipts)) return receipts;
     for (const receipt of receipts) if (receipt.kind === "accepted") enqueue(receipt.deliveries);
-    const accepted = reportAccepted(source, { entries, receipts, report });
-    arrivals.count(source, accepted);
+    const count = reportAccepted(source, { entries, receipts, report });
+    observer.accepted(source, { entries, receipts, count });
     return receipts;
   };
 }

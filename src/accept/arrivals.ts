@@ -1,3 +1,4 @@
+import type { Observer } from "../model/observer.ts";
 import type { Clock } from "../model/ports.ts";
 import { createRate, type Rate } from "../model/rate.ts";
 import type { Arrivals } from "../model/status.ts";
@@ -5,20 +6,17 @@ import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
 
 /** What has come in lately from each source, in memory: for the operator, who asks now and then. */
-export type ArrivalCounter = Arrivals & {
-  /** So many events of a source are on the disk now. */
-  count(source: string, events: number): void;
-};
+export type ArrivalCounter = Arrivals & Pick<Observer, "accepted">;
 
 export function createArrivals(clock: Clock, timeline: Pick<Timeline, "toWall">): ArrivalCounter {
   const kept = new Map<string, { readonly rate: Rate; lastAt: At }>();
   return {
-    count(source, events) {
+    accepted(source, { count }) {
       const now = clock.now();
       const known = kept.get(source) ?? { rate: createRate(), lastAt: now };
       kept.set(source, known);
       known.lastAt = now;
-      known.rate.add(events, now);
+      known.rate.add(count, now);
     },
     of(source) {
       const known = kept.get(source);

@@ -9,10 +9,12 @@ import { serveDashboard } from "./dashboard.ts";
 import { serveDeletions } from "./deletions.ts";
 import { serveDeliveries } from "./deliveries.ts";
 import { serveDestinations } from "./destinations.ts";
+import { serveLive } from "./live.ts";
 import { describeApi, openApiRoute } from "./openapi.ts";
 import { serveRejected } from "./rejected.ts";
 import { serveReplay } from "./replay.ts";
 import { type Asked, type Handler, type Route, readBody, readQuery } from "./route.ts";
+import { serveSeries } from "./series.ts";
 import { serveStatus } from "./status.ts";
 import { serveTryCall } from "./try-call.ts";
 import type { AdminWorld } from "./world.ts";
@@ -70,6 +72,8 @@ export function createApi(world: AdminWorld): Hono {
 const ALL = [
   serveDaemon,
   serveStatus,
+  serveSeries,
+  serveLive,
   serveRejected,
   serveDeliveries,
   serveTryCall,

@@ -31,7 +31,7 @@ const pauseRoute = route({
   id: "pauseDestination",
   path: "/api/destinations/:name/pause",
   summary: "Send nothing new to a destination until it is resumed",
-  description: "New events wait, and the time paused does not count towards their four hours. Kept across restarts.",
+  description: "New events wait, and the time paused does not count towards their cutoff. Kept across restarts.",
   answers: { 200: pausedDestination },
 });
 

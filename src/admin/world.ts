@@ -7,11 +7,13 @@ import type { StoredDeletions } from "../model/deletion.ts";
 import type { Pauses } from "../model/destination-clock.ts";
 import type { StoreHealth } from "../model/disk.ts";
 import type { Fault } from "../model/fault.ts";
+import type { Live } from "../model/live.ts";
 import type { Lookup } from "../model/lookup.ts";
 import type { Backlog, Clock, RequestDeletion, Rescue, SendTest, TryCall } from "../model/ports.ts";
 import type { Rejections } from "../model/refusal.ts";
 import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
+import type { Series } from "../model/series.ts";
 import type { Sharing } from "../model/sharing.ts";
 import type { Activity, Arrivals, ConfigStatus, Health } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
@@ -44,6 +46,8 @@ export type AdminWorld = {
   readonly streams: Streams;
   readonly arrivals: Arrivals;
   readonly rejections: Rejections;
+  readonly series: Series;
+  readonly live: Live;
 
   readonly pauses: Pauses;
   readonly whileIdle: WhileIdle;

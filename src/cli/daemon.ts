@@ -55,7 +55,7 @@ export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | C
   const said = saidAddress(options, resolve);
   if (said === null) return fromConfig(options, resolve);
   const base = readBase(said.text);
-  if (base === null) return usage(`${said.from} must be ${BASE_FORMS} (got ${quote(said.text)})`);
+  if (base === null) return notBase(said);
   const daemon = { base, from: said.from };
   const token = tokenOf(resolve);
   if (token !== null || options.config === undefined) return sendable({ ...daemon, token });
@@ -63,15 +63,18 @@ export function findDaemon(options: DaemonOptions, resolve: Resolve): Daemon | C
   return "code" in config ? config : withToken(daemon, config);
 }
 
+function notBase({ text, from }: Said): Complaint {
+  return usage(`${from} must be ${BASE_FORMS} (got ${quote(text)})`);
+}
+
+type Said = { readonly text: string; readonly from: string };
+
 /** Whether the daemon was named by its address: it may not be the one of the config here. */
 export function isSaidElsewhere(options: DaemonOptions, resolve: Resolve): boolean {
   return saidAddress(options, resolve) !== null;
 }
 
-function saidAddress(
-  { admin }: DaemonOptions,
-  { env }: Resolve,
-): { readonly text: string; readonly from: string } | null {
+function saidAddress({ admin }: DaemonOptions, { env }: Resolve): Said | null {
   if (admin !== undefined) return { text: admin, from: "--admin" };
   const text = env("FAIRLEAD_ADMIN");
   // Empty counts as unset, as in a shell.
@@ -81,13 +84,33 @@ function saidAddress(
 function fromConfig(options: DaemonOptions, resolve: Resolve): Daemon | Complaint {
   const config = openConfig(options.config, resolve);
   if ("code" in config) return config;
-  const found = config.admin.listen;
+  const address = addressIn(config);
+  if ("code" in address) return address;
+  const token = tokenOf(resolve);
+  return token === null ? withToken(address, config) : sendable({ ...address, token });
+}
+
+/** The address of the daemon alone, for which its token need not be readable; and whether its config has a dashboard. */
+export function findAddress(options: DaemonOptions, resolve: Resolve): (Address & HasDashboard) | Complaint {
+  const said = saidAddress(options, resolve);
+  if (said !== null) {
+    const base = readBase(said.text);
+    return base === null ? notBase(said) : { base, from: said.from, dashboard: true };
+  }
+  const config = openConfig(options.config, resolve);
+  if ("code" in config) return config;
+  const address = addressIn(config);
+  return "code" in address ? address : { ...address, dashboard: config.admin.dashboard };
+}
+
+type Address = Omit<Daemon, "token">;
+type HasDashboard = { readonly dashboard: boolean };
+
+function addressIn({ file, admin: { listen: found } }: OpenConfig): Address | Complaint {
   if ("faulty" in found) return { code: EXIT.config, message: found.message };
   const base = baseOf(found.listen);
   if (base === null) return usage(NO_PORT);
-  const from = found.written ? `admin.listen of ${config.file}` : `the default, as ${config.file} has no admin.listen`;
-  const token = tokenOf(resolve);
-  return token === null ? withToken({ base, from }, config) : sendable({ base, from, token });
+  return { base, from: found.written ? `admin.listen of ${file}` : `the default, as ${file} has no admin.listen` };
 }
 
 const NO_PORT =
@@ -106,7 +129,7 @@ function tokenOf({ env }: Resolve): Token | null {
   return value ? { secret: new Secret(value), from: "$FAIRLEAD_ADMIN_TOKEN" } : null;
 }
 
-function withToken(daemon: Omit<Daemon, "token">, { file, admin }: OpenConfig): Daemon | Complaint {
+function withToken(daemon: Address, { file, admin }: OpenConfig): Daemon | Complaint {
   const secret = admin.token;
   if (secret === null) return { ...daemon, token: null };
   if (secret instanceof Secret) return sendable({ ...daemon, token: { secret, from: `admin.token of ${file}` } });

@@ -24,7 +24,7 @@ export function declareMove(program: Command, done: Done): void {
 
 const HELP = `${examples("fairlead move old-crm crm --dry-run", "fairlead move old-crm crm", "fairlead move old-crm crm --yes --json")}
 
-The new one has four hours for each, as if it had just come in. What it has
+The new one has the time of its cutoff for each, as if it had just come in. What it has
 already does not go to it again: that becomes failed. Ctrl-C stops between
 two pages.`;
 

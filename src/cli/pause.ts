@@ -23,7 +23,7 @@ export function declarePause(program: Command, done: Done): void {
 const HELP = `${examples("fairlead pause crm", "fairlead pause crm --json")}
 
 Attempts that run already are finished. The time until fairlead resume does not
-count towards the four hours of what waits, and nothing is given up in it.
+count towards the cutoff (four hours) of what waits, and nothing is given up.
 A destination stays paused over restarts, and whatever becomes of the config.`;
 
 function pause(name: string, options: PrintOptions): Promise<ExitCode> {
@@ -60,7 +60,7 @@ export function declareResume(program: Command, done: Done): void {
 const RESUME_HELP = `${examples("fairlead resume crm", "fairlead resume crm --json")}
 
 What was due meanwhile goes out first, the oldest before the others; each has
-as much left of its four hours as it had when the destination was paused.`;
+as much time left to its cutoff as it had when the destination was paused.`;
 
 function resume(name: string, options: PrintOptions): Promise<ExitCode> {
   const question = { path: destinationPath(name, "resume"), body: {}, answer: resumedDestination };

@@ -32,6 +32,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   },
   "Watch it:": {
     status: async () => (await import("./status.ts")).declareStatus,
+    open: async () => (await import("./open.ts")).declareOpen,
     deliveries: async () => (await import("./deliveries.ts")).declareDeliveries,
     explain: async () => (await import("./explain.ts")).declareExplain,
     rejected: async () => (await import("./rejected.ts")).declareRejected,

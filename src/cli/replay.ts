@@ -40,7 +40,7 @@ const HELP = `${examples(
   "fairlead replay --state delivered --destination crm --since 2009-11-10T22:00 --until 2009-11-10T23:00",
 )}
 
-Each has four hours again, and all of its webhooks are asked. Receivers know
+Each has its four hours (delivery.cutoff) again, and all of its webhooks are asked. Receivers know
 an event that they have by its messageId. --since and --until are about when
 a delivery came into its state. Ctrl-C stops between two pages: what was not
 reached stays as it was.`;

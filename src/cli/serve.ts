@@ -54,8 +54,9 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
   const stopped = stopBySignal({ app, reload, supervisor }, machine);
   try {
     const { ingest, admin } = await app.start();
-    machine.print(`ingest ${ingest}\nadmin  ${admin}`);
-    report.daemon("started", { version: VERSION, config: read.file, ingest, admin, pid });
+    const dashboard = read.config.admin.dashboard && { dashboard: dashboardAt(admin) };
+    machine.print(`ingest ${ingest}\nadmin  ${admin}${dashboard ? `\ndashboard ${dashboard.dashboard}` : ""}`);
+    report.daemon("started", { version: VERSION, config: read.file, ingest, admin, ...dashboard, pid });
     supervisor.ready(`takes calls at ${ingest}, and operators at ${admin}`);
   } catch (error) {
     await machine.flush();
@@ -72,6 +73,12 @@ async function serve(options: ServeOptions): Promise<ExitCode> {
     watching.abort();
     return machine.flush();
   });
+}
+
+/** For the browser of this machine. At a Unix socket, `fairlead open` says how to reach it. */
+function dashboardAt(admin: string): string {
+  if (admin.startsWith("unix:")) return admin;
+  return `${admin.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")}/`;
 }
 
 function refuse(message: string, code: ExitCode): ExitCode {

@@ -27,7 +27,7 @@ It begins with what is wrong, since when, and what to do: what the daemon knows
 of itself and its webhooks, and what \`fairlead doctor\` finds here without asking
 anybody. Rates are of the last minute. A destination is degraded if one of its
 webhooks works and another does not, and failing if none does; what it could not
-deliver is tried again for four hours. While the database of a shared outbox is
+deliver is tried again for four hours, or its cutoff. While the database of a shared outbox is
 away, only what the daemon itself knows is shown, and the exit code is 1.`;
 
 /** What `fairlead doctor` finds on this machine without asking others, if the daemon uses the config here. */

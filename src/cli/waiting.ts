@@ -93,8 +93,8 @@ async function work({ from, what, body, answer }: Way, waiting: number, options:
   return { total, ended };
 }
 
-/** How long earlier attempts may still run: a receiver has five seconds, and writing takes a while. */
-const PATIENCE: Ms = 15 * SECOND;
+/** How long earlier attempts may still run: a receiver has thirty seconds at most, and writing takes a while. */
+const PATIENCE: Ms = 40 * SECOND;
 
 export type PagesWorld<Page> = {
   /** Requests the next page. */

@@ -1,4 +1,4 @@
-import type { Config, Destination, Source, Webhook } from "../model/config.ts";
+import type { Config, DeliveryPolicy, Destination, Source, Webhook } from "../model/config.ts";
 import type { Filter } from "../model/filter.ts";
 import { Secret } from "../model/secret.ts";
 import { formatDuration, formatSize } from "../model/units.ts";
@@ -11,7 +11,10 @@ export function describeChanges(old: Config, next: Config): readonly string[] {
   return [
     ...settingChanges(old, next),
     ...entryChanges("source", [old.sources, next.sources], sourceChanges),
-    ...entryChanges("destination", [old.destinations, next.destinations], destinationChanges),
+    ...entryChanges("destination", [old.destinations, next.destinations], (was, is) => [
+      ...destinationChanges(was, is),
+      ...policyChanges([was, old.delivery], [is, next.delivery]),
+    ]),
   ];
 }
 
@@ -90,6 +93,17 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
 function filterChanges(was: Filter | null, is: Filter | null): readonly string[] {
   const keys = ["events", "where", "sample"] as const;
   return keys.filter((key) => !isSame(was?.[key] ?? null, is?.[key] ?? null)).map((key) => `${key} changed`);
+}
+
+type WithDefault = readonly [DeliveryPolicy, DeliveryPolicy];
+
+/** What a destination has from `delivery` changes with it, and is not repeated. */
+function policyChanges([was, wasDefault]: WithDefault, [is, isDefault]: WithDefault): readonly string[] {
+  const formats = { timeout: formatDuration, cutoff: formatDuration, concurrency: String } as const;
+  return (Object.keys(formats) as (keyof typeof formats)[]).flatMap((key) => {
+    const isInherited = was[key] === wasDefault[key] && is[key] === isDefault[key];
+    return isInherited ? [] : choiceChange(key, formats[key](was[key]), formats[key](is[key]));
+  });
 }
 
 function enabledChange(was: boolean, is: boolean): readonly string[] {

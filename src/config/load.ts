@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import type { ParsedNode } from "yaml";
-import type { Config, Destination, Postgres, Problem, Tls, WebhookTls } from "../model/config.ts";
+import type { Config, DeliveryPolicy, Destination, Postgres, Problem, Tls, WebhookTls } from "../model/config.ts";
 import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
@@ -115,7 +115,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
-  if (config) all.push(...warnOfFilters(tree, config));
+  if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }
@@ -213,7 +213,7 @@ function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files):
       return { name, writeKey: new Secret(writeKey), ...source };
     }),
     destinations: Object.entries(destinations).map(([name, destination]) => {
-      return { name, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
+      return { name, ...delivery, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
     }),
   };
 }
@@ -231,7 +231,8 @@ export function buildOutbox(
   return { ...bounds, path: shownUrl(url), postgres, freeDisk: 0 };
 }
 
-type Built = Omit<Destination, "name">;
+/** Without what `delivery` has for it. */
+type Built = Omit<Destination, "name" | keyof DeliveryPolicy>;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
   const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...settings } = checked;

@@ -48,6 +48,8 @@ export type AdminPart = {
   readonly listen: { readonly listen: Listen; readonly written: boolean } | PartFault;
   /** Null if the file has none. */
   readonly token: Secret | null | PartFault;
+  /** False only if the file says so. */
+  readonly dashboard: boolean;
 };
 
 export function readAdminPart(input: PartsInput): AdminPart {
@@ -58,6 +60,7 @@ export function readAdminPart(input: PartsInput): AdminPart {
   return {
     listen: "faulty" in listen ? listen : { listen, written: child(admin.tree, "listen") !== undefined },
     token: found.length > 0 ? unusable(input.file, found) : token === null ? null : new Secret(token),
+    dashboard: child(admin.tree, "dashboard")?.value !== false,
   };
 }
 

@@ -191,18 +191,24 @@ export const outbox = v.strictObject({
   }),
 });
 
+/** SPEC.md 8. A destination may have more by its own entry, and a warning with it. */
+export const SPECIFIED = { timeout: 5 * SECOND, cutoff: 4 * HOUR } as const;
+
+const concurrency = count({ min: 1, max: 200 });
+
 const delivery = v.strictObject({
-  timeout: key(v.optional(duration({ min: 1, max: 5 * SECOND }), "5s"), {
+  timeout: key(v.optional(duration({ min: 1, max: SPECIFIED.timeout }), "5s"), {
     description: "How long a receiver may take to answer; at most 5s.",
     example: "2s",
-    more: "Lower it if your receivers are fast, so that a hanging one is noticed sooner.",
+    more: `Lower it if your receivers are fast, so that a hanging one is noticed sooner. A single destination may have up to
+      30s.`,
   }),
-  cutoff: key(v.optional(duration({ min: 1, max: 4 * HOUR }), "4h"), {
+  cutoff: key(v.optional(duration({ min: 1, max: SPECIFIED.cutoff }), "4h"), {
     description: "How long after its first attempt a delivery is retried; at most 4h.",
     example: "30m",
-    more: "Lower it if late events are worth nothing.",
+    more: "Lower it if late events are worth nothing. A single destination may have up to 7d.",
   }),
-  concurrency: key(v.optional(count({ min: 1, max: 200 }), 64), {
+  concurrency: key(v.optional(concurrency, 64), {
     description: "How many requests may be under way to one webhook at a time, from 1 to 200.",
     example: 8,
     more: `Lower it for a receiver that cannot handle that many. Fairlead starts with a few and goes up to this while the
@@ -365,6 +371,26 @@ const destination = v.strictObject({
     more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 for each sharedSecret, for
       receivers that use a library of that standard. Such a library takes a secret that begins with whsec_ as base64.`,
     example: true,
+  }),
+  timeout: key(v.optional(duration({ min: 1, max: 30 * SECOND })), {
+    description: "How long its webhooks may take to answer, up to 30s; in place of delivery.timeout.",
+    example: "3s",
+    more: `More than 5s is beyond the specification, and \`fairlead check\` says so. Raise it for a receiver that does slow
+      work before it answers: a hanging one then keeps its slots for longer.`,
+    leftOut: "delivery.timeout",
+  }),
+  cutoff: key(v.optional(duration({ min: 1, max: 7 * DAY })), {
+    description: "How long after its first attempt a delivery to it is retried, up to 7d; in place of delivery.cutoff.",
+    example: "1h",
+    more: `More than 4h is beyond the specification, and \`fairlead check\` says so. Retries go on every ten minutes. What
+      waits takes space in the outbox: give outbox.maxSize that much more.`,
+    leftOut: "delivery.cutoff",
+  }),
+  concurrency: key(v.optional(concurrency), {
+    description:
+      "How many requests may be under way to each of its webhooks, from 1 to 200; in place of delivery.concurrency.",
+    example: 8,
+    leftOut: "delivery.concurrency",
   }),
 });
 

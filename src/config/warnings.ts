@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import type { Config } from "../model/config.ts";
 import { type Disk, describeAlias, type SpaceFor } from "../model/disk.ts";
-import { formatSize } from "../model/units.ts";
+import { formatDuration, formatSize } from "../model/units.ts";
 import { parseNetwork } from "./addresses.ts";
 import { hasPassword } from "./postgres.ts";
 import { errorAt, type Finding, keyPlace, warningAt } from "./problems.ts";
 import { fullPath, type Origin } from "./references.ts";
+import { SPECIFIED } from "./schema.ts";
 import { child, listOf, mapOf, type Tree, textOf, withGot } from "./tree.ts";
 
 /** Warns of sections without effect: no sources, no destinations, a source that no destination uses. */
@@ -38,6 +39,24 @@ export function warnOfNames(root: Tree): readonly Finding[] {
   const destinations = [...mapOf(child(root, "destinations"))];
   const reserved = destinations.filter(([name]) => RESERVED_NAMES.test(name));
   return reserved.map(([, destination]) => warningAt(keyPlace(destination), RESERVED_NAME));
+}
+
+const SPECIFICATION = {
+  timeout: "a request that hangs keeps its slot for that long",
+  cutoff: "events may come that late, and the outbox holds them until then",
+} as const;
+
+/** Warns of destinations that go beyond the specification, by their own choice. */
+export function warnOfUnspecified(root: Tree, { destinations }: Config): readonly Finding[] {
+  const keys = Object.keys(SPECIFICATION) as (keyof typeof SPECIFICATION)[];
+  return destinations.flatMap((destination) =>
+    keys.flatMap((key) => {
+      const tree = child(root, "destinations", destination.name, key);
+      if (!tree || destination[key] <= SPECIFIED[key]) return [];
+      const message = `is more than the ${formatDuration(SPECIFIED[key])} of the specification: ${SPECIFICATION[key]}`;
+      return [warningAt(tree, withGot(message, tree))];
+    }),
+  );
 }
 
 /** Warns of a network that contains every address. */

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "hono/jsx/dom";
+import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import uPlot from "uplot";
 import * as words from "./words.ts";
@@ -31,11 +31,12 @@ const HEIGHT = 150;
 export function Chart({ title, of, lines, unit }: ChartOf): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const [pointed, setPointed] = useState<number | null>(null);
   const data = toData(of, lines);
   useEffect(() => {
     const box = place.current;
     if (!box) return;
-    const made = new uPlot(optionsOf(box, lines, unit), data, box);
+    const made = new uPlot(optionsOf(box, { lines, unit }, setPointed), data, box);
     plot.current = made;
     const sizes = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: HEIGHT }));
     sizes.observe(box);
@@ -56,9 +57,11 @@ export function Chart({ title, of, lines, unit }: ChartOf): JSX.Element {
     <figure class="chart">
       <figcaption>
         <strong>{title}</strong>
+        {pointed === null ? null : <span class="quiet">{words.clockTime(timeOf(of, pointed))}</span>}
         {lines.map((line) => (
           <span key={line.name} class="legend">
-            <span class={`swatch ${line.tone}`} aria-hidden="true" /> {line.label}: {lastOf(of, line, unit)}
+            <span class={`swatch ${line.tone}`} aria-hidden="true" /> {line.label}:{" "}
+            {shownAt(of.series[line.name], pointed, unit)}
           </span>
         ))}
       </figcaption>
@@ -71,13 +74,19 @@ function toData({ until, step, series }: Series, lines: readonly Line[]): uPlot.
   const rows = lines.map(({ name }) => series[name] ?? []);
   const length = rows[0]?.length ?? 0;
   const end = Date.parse(until);
-  const times = Array.from({ length }, (_, nth) => (end - (length - nth) * step) / 1_000);
+  const times = Array.from({ length }, (_, nth) => (end - (length - 1 - nth) * step) / 1_000);
   return [times, ...rows.map((row) => [...row])];
 }
 
-function lastOf({ series }: Series, { name }: Line, unit: ChartOf["unit"]): string {
-  const last = series[name]?.at(-1) ?? null;
-  return last === null ? "–" : show(last, unit);
+function timeOf({ until, step, series }: Series, nth: number): string {
+  const length = Object.values(series)[0]?.length ?? 0;
+  return new Date(Date.parse(until) - (length - 1 - nth) * step).toISOString();
+}
+
+/** The value at the cursor, or else the last one. */
+function shownAt(row: readonly (number | null)[] = [], nth: number | null, unit: ChartOf["unit"]): string {
+  const value = row.at(nth ?? -1) ?? null;
+  return value === null ? "–" : show(value, unit);
 }
 
 function show(value: number, unit: ChartOf["unit"]): string {
@@ -85,7 +94,10 @@ function show(value: number, unit: ChartOf["unit"]): string {
   return unit === "ms" ? words.duration(value) : words.count(Math.round(value));
 }
 
-function optionsOf(box: HTMLElement, lines: readonly Line[], unit: ChartOf["unit"]): uPlot.Options {
+type Drawn = { readonly lines: readonly Line[]; readonly unit: ChartOf["unit"] };
+
+/** `point` hears which point the cursor is at; null: at none. */
+function optionsOf(box: HTMLElement, { lines, unit }: Drawn, point: (nth: number | null) => void): uPlot.Options {
   const ink = (name: string) => () => getComputedStyle(box).getPropertyValue(`--${name}`);
   const axis = { stroke: ink("quiet"), grid: { stroke: ink("line"), width: 1 }, ticks: { show: false }, font: FONT };
   return {
@@ -94,12 +106,21 @@ function optionsOf(box: HTMLElement, lines: readonly Line[], unit: ChartOf["unit
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     scales: { y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
-    axes: [axis, Object.assign({ size: 56, values: labels }, axis)],
+    axes: [
+      Object.assign({ values: times, space: 80, size: 28 }, axis),
+      Object.assign({ size: 56, values: labels }, axis),
+    ],
+    hooks: { setCursor: [({ cursor }) => point(cursor.idx ?? null)] },
     series: [
       {},
       ...lines.map(({ label, tone }) => ({ label, stroke: ink(`chart-${tone}`), width: 1.5, points: { show: false } })),
     ],
   };
+
+  /** In the reader's zone and form, with seconds while there are few points. */
+  function times(_plot: uPlot, splits: readonly number[], _axis: number, _space: number, step: number): string[] {
+    return splits.map((at) => (step < 60 ? words.clockTime : words.minute)(new Date(at * 1_000).toISOString()));
+  }
 
   function labels(_plot: uPlot, splits: readonly number[]): string[] {
     return splits.map((value) => (unit === "ms" ? words.duration(value) : words.rate(value)));

@@ -1,79 +1,11 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import { now, Refusal, refusalOf, request, toRefusal } from "./api.ts";
-
-/** An event of the stream, as `GET /api/live` sends it. */
-export type LiveEvent = {
-  readonly at: string;
-  readonly source: string | null;
-  readonly type: string | null;
-  readonly messageId: string | null;
-} & (
-  | {
-      readonly kind: "accepted";
-      readonly event: string | null;
-      readonly userId: string | null;
-      readonly destinations: readonly string[];
-    }
-  | { readonly kind: "refused"; readonly code: string; readonly message: string }
-  | {
-      readonly kind: "attempted";
-      readonly destination: string;
-      readonly delivery: string;
-      readonly attempt: number;
-      readonly status: number | null;
-      readonly reason: string | null;
-      readonly duration: number;
-    }
-);
-
-/** `omitted`: how many more there were than a line can have. */
-export type LiveLine = { readonly events: readonly LiveEvent[]; readonly omitted: number };
-
-/** `number` tells the rows apart. */
-export type Row = { readonly number: number; readonly event: LiveEvent };
-
-/** What has come since the stream was opened. The newest is first. */
-export type Tail = {
-  readonly rows: readonly Row[];
-  /** What came while the page was paused. */
-  readonly held: readonly Row[];
-  readonly counts: Readonly<Record<LiveEvent["kind"], number>>;
-  /** How many were never on the page: the daemon left them out, or too many came while it was paused. */
-  readonly unseen: number;
-};
-
-export const EMPTY_TAIL: Tail = {
-  rows: [],
-  held: [],
-  counts: { accepted: 0, refused: 0, attempted: 0 },
-  unseen: 0,
-};
-
-const MOST_ROWS = 200;
-
-/** The tail with one more line. A paused page keeps its rows, and holds the new ones back. */
-export function append(tail: Tail, { events, omitted }: LiveLine, paused: boolean): Tail {
-  const { accepted, refused, attempted } = tail.counts;
-  const first = accepted + refused + attempted;
-  const added = events.map((event, nth) => ({ number: first + nth, event })).reverse();
-  const counts = { accepted, refused, attempted };
-  for (const { kind } of events) counts[kind] += 1;
-  const unseen = tail.unseen + omitted;
-  if (!paused) return { rows: [...added, ...tail.rows].slice(0, MOST_ROWS), held: [], counts, unseen };
-  const held = [...added, ...tail.held];
-  const over = Math.max(0, held.length - MOST_ROWS);
-  return { rows: tail.rows, held: held.slice(0, MOST_ROWS), counts, unseen: unseen + over };
-}
-
-/** The tail with what was held back. */
-export function release({ rows, held, counts, unseen }: Tail): Tail {
-  return { rows: [...held, ...rows].slice(0, MOST_ROWS), held: [], counts, unseen };
-}
+import { append, EMPTY_TAIL, type LiveLine, readLines, release, type Tail } from "./tail.ts";
 
 /** `opening` until the daemon answers. `lost` after the stream has ended or was refused, until the next try. `resting` while nobody looks. */
 export type Link =
   | { readonly kind: "opening" | "live" | "resting" }
-  | { readonly kind: "lost"; readonly why: Refusal; readonly at: number };
+  | { readonly kind: "lost"; readonly why: Refusal; readonly since: number };
 
 type Live = {
   readonly link: Link;
@@ -151,11 +83,15 @@ const LONGEST_WAIT = 15_000;
 /** Reads a stream, and opens it again after it was lost: soon the first time, then ever more rarely. Never rejects. */
 async function follow(path: string, { signal, hear, link }: Follower): Promise<void> {
   let wait = FIRST_WAIT;
+  let lostAt: number | null = null;
   link({ kind: "opening" });
   while (!signal.aborted) {
     try {
       await read(path, signal, {
-        opened: () => link({ kind: "live" }),
+        opened() {
+          lostAt = null;
+          link({ kind: "live" });
+        },
         hear(line) {
           wait = FIRST_WAIT;
           hear(line);
@@ -164,7 +100,8 @@ async function follow(path: string, { signal, hear, link }: Follower): Promise<v
       throw new Refusal("ended", "the daemon has ended the stream");
     } catch (error) {
       if (signal.aborted) return;
-      link({ kind: "lost", why: lossOf(error), at: now() });
+      lostAt ??= now();
+      link({ kind: "lost", why: lossOf(error), since: lostAt });
     }
     await sleep(wait, signal);
     wait = Math.min(wait * 2, LONGEST_WAIT);
@@ -201,20 +138,6 @@ async function read(path: string, signal: AbortSignal, { opened, hear }: Reader)
 
   function giveUp(): void {
     end.abort(new Refusal("silent", `nothing came for ${SILENCE / 1_000} seconds`));
-  }
-}
-
-/** Reads lines of JSON, each as soon as it is whole. */
-export async function readLines(body: ReadableStream<Uint8Array>, hear: (line: unknown) => void): Promise<void> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) if (line !== "") hear(JSON.parse(line));
   }
 }
 

@@ -5,6 +5,8 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import { followLinks, useAddress } from "./address.ts";
 import { enterToken, forgetToken, hasToken, now, useConnection, usePolled } from "./api.ts";
 import { Empty, Heading } from "./parts.tsx";
+import { Audiences } from "./screens/audiences.tsx";
+import { Deletions } from "./screens/deletions.tsx";
 import { Deliveries } from "./screens/deliveries.tsx";
 import { Delivery } from "./screens/delivery.tsx";
 import { Destination } from "./screens/destination.tsx";
@@ -13,6 +15,7 @@ import { Live } from "./screens/live.tsx";
 import { Overview } from "./screens/overview.tsx";
 import { Refused } from "./screens/refused.tsx";
 import { Sources } from "./screens/sources.tsx";
+import { System } from "./screens/system.tsx";
 import { type Status, StatusContext } from "./status.ts";
 import * as words from "./words.ts";
 
@@ -29,6 +32,9 @@ const SCREENS: readonly Screen[] = [
   { path: /^\/live$/, draw: () => <Live /> },
   { path: /^\/refused$/, draw: () => <Refused /> },
   { path: /^\/sources$/, draw: () => <Sources /> },
+  { path: /^\/audiences$/, draw: () => <Audiences /> },
+  { path: /^\/deletions$/, draw: () => <Deletions /> },
+  { path: /^\/system$/, draw: () => <System /> },
 ];
 
 /** The navigation: a path, and its name. */

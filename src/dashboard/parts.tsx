@@ -2,7 +2,7 @@
 
 import { type Child, useEffect, useId, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import { go, useAddress, withQuery } from "./address.ts";
+import { useAddress } from "./address.ts";
 import { now, type Polled, Refusal } from "./api.ts";
 import * as words from "./words.ts";
 
@@ -137,7 +137,7 @@ export function Table({
   children,
 }: Within & { readonly label: string; readonly head: readonly (Child | NumberColumn)[] }): Element {
   return (
-    <section class="scroll" aria-label={label} tabindex={0}>
+    <section class="scroll" aria-label={`${label}, as a table`} tabindex={0}>
       <table>
         <thead>
           <tr>
@@ -175,6 +175,22 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A part of a whole, as a bar and in words. */
+export function Share({
+  value,
+  of,
+  label,
+  tone = "calm",
+  children,
+}: Within & { readonly value: number; readonly of: number; readonly label: string; readonly tone?: Tone }): Element {
+  return (
+    <span class="share">
+      <progress class={tone} value={value} max={Math.max(of, 1)} aria-label={label} />
+      <span>{children}</span>
+    </span>
   );
 }
 
@@ -256,9 +272,11 @@ export function Action({ label, run, question, danger = false, hindered = null, 
       <button
         type="button"
         class={danger ? "danger" : ""}
-        disabled={busy || hindered !== null}
+        disabled={hindered !== null}
+        // Not disabled: it would lose the focus.
+        aria-disabled={busy ? "true" : undefined}
         title={hindered ?? undefined}
-        onClick={() => (question ? setAsking(true) : act())}
+        onClick={() => !busy && (question ? setAsking(true) : act())}
       >
         {busy ? "…" : label}
       </button>
@@ -287,11 +305,18 @@ export function Dialog({
   children,
 }: Within & { readonly label: string; readonly close: () => void }): Element {
   const dialog = useRef<HTMLDialogElement>(null);
+  const isGone = useRef(false);
   useEffect(() => {
-    dialog.current?.showModal();
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => {
+      isGone.current = true;
+      // The browser then gives the focus back to where it was.
+      shown?.close();
+    };
   }, []);
   return (
-    <dialog ref={dialog} aria-label={label} onClose={close}>
+    <dialog ref={dialog} aria-label={label} onClose={() => isGone.current || close()}>
       {children}
     </dialog>
   );
@@ -309,72 +334,4 @@ async function copy(text: string): Promise<string> {
   } catch {
     throw new Error("the browser does not allow it: copy by hand");
   }
-}
-
-type FilterOf = { readonly name: string; readonly label: string };
-
-/** How long after the last key a typed filter counts. */
-const TYPING = 300;
-
-/** A text that is part of the address. */
-export function TextFilter({ name, label, hint = "" }: FilterOf & { readonly hint?: string }): Element {
-  const { query } = useAddress();
-  const [typed, setTyped] = useState<string | null>(null);
-  const id = useId();
-  useEffect(() => {
-    if (typed === null) return;
-    const timer = setTimeout(() => {
-      setFilter(name, typed.trim());
-      setTyped(null);
-    }, TYPING);
-    return () => clearTimeout(timer);
-  }, [typed, name]);
-  return (
-    <label class="filter" for={id}>
-      {label}
-      <input
-        id={id}
-        type="search"
-        placeholder={hint}
-        value={typed ?? query.get(name) ?? ""}
-        onInput={(event: Event) => setTyped((event.target as HTMLInputElement).value)}
-      />
-    </label>
-  );
-}
-
-export function ChoiceFilter({
-  name,
-  label,
-  choices,
-  any = "any",
-}: FilterOf & { readonly choices: readonly string[]; readonly any?: string }): Element {
-  const { query } = useAddress();
-  const id = useId();
-  const chosen = query.get(name) ?? "";
-  // What an address names may be gone; it is still what the list is filtered by.
-  const all = chosen === "" || choices.includes(chosen) ? choices : [...choices, chosen];
-  return (
-    <label class="filter" for={id}>
-      {label}
-      <select
-        id={id}
-        value={chosen}
-        onChange={(event: Event) => setFilter(name, (event.target as HTMLSelectElement).value)}
-      >
-        <option value="">{any}</option>
-        {all.map((one) => (
-          <option key={one} value={one} selected={one === chosen}>
-            {one}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
-/** The place in a list belongs to its filter, so it is dropped. */
-function setFilter(name: string, value: string): void {
-  const address = { path: location.pathname, query: new URLSearchParams(location.search) };
-  go(withQuery(address, { [name]: value, cursor: null }), "replace");
 }

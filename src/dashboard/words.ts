@@ -54,6 +54,12 @@ export function moment(time: string): string {
   return MOMENT.format(new Date(time));
 }
 
+const MINUTE = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+
+export function minute(time: string): string {
+  return MINUTE.format(new Date(time));
+}
+
 export function clockTime(time: string): string {
   return CLOCK.format(new Date(time));
 }

@@ -14,7 +14,7 @@ import type { Clock } from "../model/ports.ts";
 import { type At, type Ms, SECOND } from "../model/units.ts";
 
 /**
- * The clocks of all destinations. A delivery is given up four hours after its first attempt, by the clock of its destination;
+ * The clocks of all destinations. A delivery is given up at its cutoff after its first attempt, by the clock of its destination;
  * time in which that clock stands still does not count. There are three reasons to stand still, and several can hold at once:
  *
  * paused:    from `fairlead pause` to `fairlead resume`. A restart or a reload changes nothing.
@@ -27,7 +27,7 @@ import { type At, type Ms, SECOND } from "../model/units.ts";
  * Daemons that share a store share the clocks: a delivery keeps for how long its destination's clock had stood still at its
  * first attempt, and another daemon may be the one that gives it up. So each clock stands still for all of them while any has
  * a reason, and what one has counted is never taken back. A daemon that finds its own reason ended by another one, which is
- * served or online, sets it again. Deliveries may thus be given up later than after four hours, by what another machine was
+ * served or online, sets it again. Deliveries may thus be given up later than at their cutoff, by what another machine was
  * offline or another config did not serve, and by the second or two until a change is heard; never earlier.
  */
 

@@ -1,4 +1,4 @@
-import type { Config, Destination } from "../model/config.ts";
+import type { Destination } from "../model/config.ts";
 import type { Delivery, DeliveryKey, DeliveryRef } from "../model/delivery.ts";
 import type { PauseReport, Pauses, StoredClock, StoredClocks } from "../model/destination-clock.ts";
 import type { Fault } from "../model/fault.ts";
@@ -63,10 +63,8 @@ type DeliverWorld = {
   readonly storedClocks: readonly StoredClock[];
   /** Tells other daemons that share the store; null if none can. */
   readonly announce: Sharing["announce"] | null;
-  /** The `delivery` section of the config in force. */
-  readonly delivery: () => Config["delivery"];
   readonly lanes: Lanes;
-  readonly activity: LoopWorld["activity"];
+  readonly observer: LoopWorld["observer"];
   readonly post: Post;
   readonly clock: Clock;
   readonly random: Random;
@@ -80,10 +78,10 @@ export function createDeliver(world: DeliverWorld): Deliver {
   const stopping = controller.signal;
   const limits = createLimits(clock);
   const { pauses, ...clocks } = createClocks({ ...world, stopping, onPauseChange: assignDestinations });
-  const sharing = createSharing(world.delivery);
   const holds = createHolds({ ...world, stopping });
-  const loops = createLoops({ ...world, delivery: sharing.delivery, limits, clocks, holds, stopping });
+  const loops = createLoops({ ...world, daemons: () => daemons, limits, clocks, holds, stopping });
   let configured: readonly Destination[] = [];
+  let daemons = 1;
 
   return {
     start: loops.start,
@@ -101,7 +99,9 @@ export function createDeliver(world: DeliverWorld): Deliver {
       for (const delivery of deliveries) loops.all.get(delivery.destination)?.enqueue(delivery);
     },
     checkLiveness: loops.checkLiveness,
-    shareSlots: sharing.among,
+    shareSlots(alive) {
+      daemons = Math.max(1, alive);
+    },
     ...createTries({ ...world, loops, holds, configured: () => configured }),
     hearHolds: (heard) => holds.hear(heard, configured),
     // A destination without a loop gets one now: a reload may bring it back while the work runs.
@@ -125,20 +125,6 @@ export function createDeliver(world: DeliverWorld): Deliver {
     for (const { name } of served) loops.of(name);
     for (const [name, loop] of loops.all) loop.setDestination(byName.get(name) ?? null);
   }
-}
-
-/** The `delivery` section of the config, with this daemon's part of the requests that run at once. */
-function createSharing(delivery: () => Config["delivery"]) {
-  let daemons = 1;
-  return {
-    among(alive: number): void {
-      daemons = Math.max(1, alive);
-    },
-    delivery(): Config["delivery"] {
-      const all = delivery();
-      return daemons === 1 ? all : { ...all, concurrency: Math.ceil(all.concurrency / daemons) };
-    },
-  };
 }
 
 type TriesWorld = Pick<DeliverWorld, "announce" | "lanes"> & {

@@ -1,9 +1,11 @@
 import type { Destination } from "../model/config.ts";
 import { withoutQuery } from "../model/config.ts";
+import type { Observer } from "../model/observer.ts";
 import type { Clock } from "../model/ports.ts";
 import { createRate, type Rate } from "../model/rate.ts";
 import type { Activity, AttemptError, DestinationHealth, Health, LaneStatus, WebhookHealth } from "../model/status.ts";
 import { type At, MINUTE, type Ms } from "../model/units.ts";
+import { isSuccess } from "../settle/settle.ts";
 import type { Lanes } from "./lanes.ts";
 
 /** A webhook that took something within this time works, whatever it has refused since. */
@@ -74,13 +76,14 @@ function webhookState(lane: LaneStatus, now: At): WebhookHealth["state"] {
 }
 
 /** Counts recent successes for the operator, in memory. */
-export function createActivity(clock: Pick<Clock, "now">): Activity & { delivered(destination: string, at: At): void } {
+export function createActivity(clock: Pick<Clock, "now">): Activity & Pick<Observer, "attempted"> {
   const rates = new Map<string, Rate>();
   return {
-    delivered(destination, at) {
+    attempted({ destination }, outcome) {
+      if (!isSuccess(outcome)) return;
       const rate = rates.get(destination) ?? createRate();
       rates.set(destination, rate);
-      rate.add(1, at);
+      rate.add(1, outcome.startedAt + outcome.duration);
     },
     of: (destination) => rates.get(destination)?.perSecond(clock.now()) ?? 0,
   };

@@ -1,4 +1,4 @@
-import type { Config, Destination } from "../model/config.ts";
+import type { Destination } from "../model/config.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Hold, Sharing } from "../model/sharing.ts";
 import { type Ms, SECOND } from "../model/units.ts";
@@ -23,12 +23,11 @@ type HoldsWorld = {
   /** Null if no other daemon can have the store. */
   readonly announce: Sharing["announce"] | null;
   readonly lanes: Pick<Lanes, "hold">;
-  readonly delivery: () => Pick<Config["delivery"], "cutoff">;
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly stopping: AbortSignal;
 };
 
-export function createHolds({ announce, lanes, delivery, clock, stopping }: HoldsWorld): Holds {
+export function createHolds({ announce, lanes, clock, stopping }: HoldsWorld): Holds {
   const unsaid = new Map<string, Hold>();
   let isSaying = false;
 
@@ -43,10 +42,9 @@ export function createHolds({ announce, lanes, delivery, clock, stopping }: Hold
       for (const [key, hold] of unsaid) if (hold.destination === destination) unsaid.delete(key);
     },
     hear(heard, configured) {
-      const latest = clock.now() + delivery().cutoff;
       for (const { destination, url, until } of heard) {
         const one = configured.find(({ name }) => name === destination);
-        if (one) lanes.hold(one, url, Math.min(until, latest));
+        if (one) lanes.hold(one, url, Math.min(until, clock.now() + one.cutoff));
       }
     },
   };

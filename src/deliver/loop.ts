@@ -9,7 +9,7 @@
  *
  * Nothing in the store says that a delivery is being sent: after a crash, whatever was not written is sent again.
  */
-import type { Config, Destination, Webhook } from "../model/config.ts";
+import type { Destination, Webhook } from "../model/config.ts";
 import type { Delivery, DeliveryRef, Settlement } from "../model/delivery.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
@@ -33,8 +33,8 @@ export type LoopWorld = RoundWorld &
   WindowWorld & {
     readonly settle: Settle;
     readonly clocks: Pick<Clocks, "of">;
-    /** The `delivery` section of the config in force. */
-    readonly delivery: () => Config["delivery"];
+    /** How many daemons send to the same webhooks, with this one. */
+    readonly daemons: () => number;
     /** Once aborted, nothing new is started, and running attempts may finish. */
     readonly stopping: AbortSignal;
   };
@@ -209,6 +209,7 @@ function startRead(loop: LoopState, destination: Destination, now: At): boolean 
 type Turn = SlotAsk & {
   readonly loop: LoopState;
   readonly destination: Destination;
+  /** Its cutoff. */
   readonly cutoff: Ms;
   readonly stoodStill: Ms;
 };
@@ -217,7 +218,8 @@ type Turn = SlotAsk & {
 function startOne(loop: LoopState, destination: Destination, now: At): boolean {
   const { world, window, waker, destinationClock } = loop;
   if (window.isIdle() || isFull(loop)) return false;
-  const { concurrency, cutoff } = world.delivery();
+  const { cutoff } = destination;
+  const concurrency = Math.ceil(destination.concurrency / world.daemons());
   const stoodStill = destinationClock.stoodStill(now);
   const ask = { now, concurrency, wake: waker.wake, urgent: false, tried: false, untriedWaits: window.hasFirst() };
   const turn: Turn = { ...ask, loop, destination, cutoff, stoodStill };
@@ -297,7 +299,7 @@ type Start = { readonly destination: Destination; readonly webhooks: readonly We
 /** Sends a round, settles it, and writes the settlement. Never rejects. */
 async function deliver(loop: LoopState, delivery: Delivery, { destination, webhooks, queue }: Start): Promise<void> {
   const { name, world, window, waker, sending, destinationClock } = loop;
-  const { timeout, cutoff } = world.delivery();
+  const { timeout, cutoff } = destination;
   sending[queue] += 1;
   loop.unwritten += 1;
   loop.lastStarted = queue;

@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import type { Destination, Webhook } from "../model/config.ts";
 import { withoutQuery } from "../model/config.ts";
 import type { Attempt, Delivery, FinalAnswer, Outcome, RetryPolicy, Settlement } from "../model/delivery.ts";
+import type { Observer } from "../model/observer.ts";
 import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { At, Ms } from "../model/units.ts";
 import { describeAnswer, judge, signOf } from "../settle/judge.ts";
-import { isOffline, isSuccess, settle } from "../settle/settle.ts";
+import { isOffline, settle } from "../settle/settle.ts";
 import { requestHeaders } from "../webhook/headers.ts";
 import { type AttemptResult, attempt, type Limits } from "./attempt.ts";
 import type { LoopClock } from "./clocks.ts";
@@ -21,7 +22,7 @@ export type RoundWorld = {
   readonly lanes: Lanes;
   readonly limits: Limits;
   readonly holds: Pick<Holds, "note">;
-  readonly activity: { delivered(destination: string, at: At): void };
+  readonly observer: Pick<Observer, "attempted">;
   readonly report: Report;
 };
 
@@ -70,7 +71,7 @@ async function attemptAndDecide(webhook: Webhook, run: Run): Promise<Settlement 
     freeSlot(webhook, result?.outcome ?? null, run);
   }
   const { outcome } = result;
-  if (isSuccess(outcome)) world.activity.delivered(destination.name, endOf(outcome));
+  world.observer.attempted(delivery, outcome);
   world.report.attempted(delivery, outcome);
   const judgement = judge(outcome);
   if (judgement === "unknown") return null;

@@ -1,4 +1,5 @@
 import type { IpPolicy } from "../model/config.ts";
+import type { Observer } from "../model/observer.ts";
 import type { Clock } from "../model/ports.ts";
 import type { ForgetRejections, Refusal, Rejection, Rejections, Sender } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
@@ -35,15 +36,20 @@ export type RejectionLog = Rejections & {
 type RejectionsWorld = {
   readonly clock: Pick<Clock, "now">;
   readonly timeline: Pick<Timeline, "toWall">;
+  readonly observer: Pick<Observer, "refused">;
   readonly report: Report;
 };
 
 /** The ring of the last refusals. Each refusal is reported here, and nowhere else. */
-export function createRejections({ clock, timeline, report }: RejectionsWorld): RejectionLog {
+export function createRejections({ clock, timeline, observer, report }: RejectionsWorld): RejectionLog {
   const kept: Rejection[] = [];
   return {
     reject(refused, visit) {
-      for (const { what, ...refusal } of refused) report.callRejected(refusal);
+      for (const one of refused) {
+        const { what: _, ...refusal } = one;
+        report.callRejected(refusal);
+        observer.refused(one);
+      }
       for (const one of refused.slice(0, MOST_OF_ONE)) kept.push(remember(one, visit));
       kept.splice(0, Math.max(0, kept.length - MOST_KEPT));
     },

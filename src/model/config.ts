@@ -65,14 +65,8 @@ export type Config = {
     readonly keepDelivered: Ms;
     readonly keepFailed: Ms;
   };
-  readonly delivery: {
-    /** How long a receiver may take to answer (SPEC.md 8: five seconds). */
-    readonly timeout: Ms;
-    /** How long after the first attempt a delivery is given up (SPEC.md 8: four hours). */
-    readonly cutoff: Ms;
-    /** Most attempts at once to one webhook. */
-    readonly concurrency: number;
-  };
+  /** What counts for destinations that say nothing else. Their own entries have it filled in. */
+  readonly delivery: DeliveryPolicy;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly sources: readonly Source[];
   readonly destinations: readonly Destination[];
@@ -98,8 +92,18 @@ export const DESTINATION_KIND = "Webhooks";
 /** The source of the test calls that an operator sends, and their user. No source of a config can have this name. */
 export const TEST_NAME = "fairlead:test";
 
+/** How a destination is sent to. */
+export type DeliveryPolicy = {
+  /** How long a receiver may take to answer (SPEC.md 8: five seconds). */
+  readonly timeout: Ms;
+  /** How long after the first attempt a delivery is given up (SPEC.md 8: four hours). */
+  readonly cutoff: Ms;
+  /** Most attempts at once to one webhook. */
+  readonly concurrency: number;
+};
+
 /** A receiver of events: one to five webhooks, of which any one has to accept (SPEC.md 2.1, 6). */
-export type Destination = {
+export type Destination = DeliveryPolicy & {
   readonly name: string;
   readonly enabled: boolean;
   /** The sources it takes events from; null means all. */

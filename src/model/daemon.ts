@@ -77,6 +77,16 @@ export type Names = {
   readonly served: readonly string[];
 };
 
+export function namesOf({ sources, destinations }: Config): Names {
+  const served = destinations.filter(({ enabled }) => enabled).map(nameOf);
+  const webhooks = new Map(destinations.map(({ name, webhooks }) => [name, webhooks.map(({ url }) => url)]));
+  return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), webhooks, served };
+}
+
+function nameOf({ name }: { readonly name: string }): string {
+  return name;
+}
+
 /** The service manager that started the daemon, such as systemd, and the messages it gets. */
 
 /** Does nothing without a service manager. Never throws. */

@@ -28,6 +28,7 @@ export type Delivery = {
   readonly destination: string;
   /** How the store finds it again. Opaque to everything else. */
   readonly ref: DeliveryRef;
+  readonly source: string;
   readonly messageId: string;
   readonly type: EventType;
   /** What every receiver gets at each attempt: these bytes, in UTF-8. */
@@ -159,7 +160,7 @@ export type Progress = {
 
 /** How long and how often to try. */
 export type RetryPolicy = {
-  /** SPEC.md 8: four hours at most. */
+  /** How long after the first attempt (SPEC.md 8: four hours, unless the destination chooses more). */
   readonly cutoff: Ms;
   readonly firstWait: Ms;
   readonly longestWait: Ms;

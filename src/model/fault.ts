@@ -51,6 +51,7 @@ export const FAULT_STATUS = {
   body_too_slow: 408,
   unsupported_media_type: 415,
   too_many_bodies: 429,
+  too_many_watchers: 429,
   overloaded: 429,
   internal: 500,
   store_full: 503,

@@ -123,8 +123,8 @@ function declareDeliveries(registry: Registry) {
 const OUTCOMES = ["delivered", "timeout", "unreachable", "offline", "untrusted", "released"];
 const FAILING_STATUSES = ["status_3xx", "status_4xx", "status_5xx"];
 
-/** Up to the five seconds that a receiver has. Timeouts lie above. */
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** Up to the five seconds that most receivers have, and the thirty that one may have. Timeouts lie above. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** The number of a webhook that was removed from the config while an attempt was under way. */
 const GONE = "gone";

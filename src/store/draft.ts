@@ -62,23 +62,30 @@ const NOWHERE: readonly Delivery[] = [];
 export type Spot = { readonly id: number; readonly ref: DeliveryRef; readonly acceptedAt: At };
 
 /** The deliveries of an event that was just accepted. */
-export function deliveriesOf({ event, body, deliverTo }: Entry, { id, ref, acceptedAt }: Spot): readonly Delivery[] {
+export function deliveriesOf(
+  { source, event, body, deliverTo }: Entry,
+  { id, ref, acceptedAt }: Spot,
+): readonly Delivery[] {
   if (deliverTo.length === 0) return NOWHERE;
   const { messageId, type } = event;
-  return deliverTo.map((destination) => untried({ id, destination, ref, messageId, type, body, acceptedAt }));
+  return deliverTo.map((destination) => untried({ id, destination, ref, source, messageId, type, body, acceptedAt }));
 }
 
 const NO_FINALS: readonly FinalAnswer[] = [];
 
 /** A delivery before its first attempt. */
-export type Untried = Pick<Delivery, "id" | "destination" | "ref" | "messageId" | "type" | "body" | "acceptedAt">;
+export type Untried = Pick<
+  Delivery,
+  "id" | "destination" | "ref" | "source" | "messageId" | "type" | "body" | "acceptedAt"
+>;
 
 /** A delivery before its first attempt, which has been due since it was accepted. */
-export function untried({ id, destination, ref, messageId, type, body, acceptedAt }: Untried): Delivery {
+export function untried({ id, destination, ref, source, messageId, type, body, acceptedAt }: Untried): Delivery {
   return {
     id,
     destination,
     ref,
+    source,
     messageId,
     type,
     body,

@@ -68,7 +68,7 @@ export const deliveryDetail = named(
   "DeliveryDetail",
   v.strictObject({
     ...deliveryEntries,
-    firstAttemptAt: about("Its four hours count from here; null before it.", v.nullable(time)),
+    firstAttemptAt: about("Its cutoff counts from here; null before it.", v.nullable(time)),
     finals: about(
       "The webhooks that have refused it for good.",
       v.array(v.strictObject({ url: v.string(), reason: v.string() })),

@@ -35,7 +35,7 @@ function startAccept({ config = makeConfig(), append = takeAll }: { config?: Con
       return receipts;
     },
     enqueue: (deliveries) => void done.push(["enqueue", ...deliveries.map(({ destination }) => destination)]),
-    arrivals: { count: (source, count) => void arrived.push([source, count]) },
+    observer: { accepted: (source, { count }) => void arrived.push([source, count]) },
     report,
   });
   return { arrived, accept, done, entries, current };

@@ -12,6 +12,7 @@ import type { Backlog, RequestDeletion } from "../../src/model/ports.ts";
 import type { Rejections } from "../../src/model/refusal.ts";
 import type { Replay } from "../../src/model/replay.ts";
 import type { Report } from "../../src/model/report.ts";
+import type { Series } from "../../src/model/series.ts";
 import type { ConfigStatus, DestinationHealth } from "../../src/model/status.ts";
 import type { Timeline } from "../../src/model/timeline.ts";
 import type { At } from "../../src/model/units.ts";
@@ -115,6 +116,8 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     clock,
     timeline: options.timeline ?? UNSHIFTED,
     sharing: null,
+    series: NO_SERIES,
+    live: { watch: () => fault("stopping", "the daemon is stopping") },
     bodies: createBodies(clock),
     health: {
       async state() {
@@ -213,3 +216,5 @@ export const NEVER_PAUSED: Pauses = {
   pause: () => Promise.reject(new Error("nobody should be paused")),
   resume: async () => ({ since: null }),
 };
+
+const NO_SERIES: Series = { read: () => ({ since: 0, until: 0, step: 5_000, omitted: 0, series: {} }) };

@@ -9,7 +9,7 @@ const MADE_BY_MAKE = join(ROOT, "dist/fairlead");
 /** For those who run the tests without make. */
 const MADE_HERE = join(ROOT, "dist/test/fairlead");
 /** What the binary is made from; the Makefile says the same. */
-const SOURCES = ["src", "package.json", "bun.lock", "tsconfig.json", "Makefile"];
+const SOURCES = ["src", "packaging/page.ts", "package.json", "bun.lock", "tsconfig.json", "Makefile"];
 
 let path: string | undefined;
 
@@ -41,10 +41,15 @@ function modifiedAt(path: string): number {
 function build(): string {
   mkdirSync(join(ROOT, "dist/test"), { recursive: true });
   const made = join(ROOT, `dist/test/fairlead-${process.pid}`);
-  const result = spawnSync(process.execPath, [...compileArguments(), "--outfile", made, "src/main.ts"], { cwd: ROOT });
-  if (result.status !== 0) throw new Error(`cannot compile the binary: ${result.stderr}`);
+  runBun("packaging/page.ts", "dist/dashboard.js");
+  runBun(...compileArguments(), "--outfile", made, "src/main.ts");
   renameSync(made, MADE_HERE);
   return MADE_HERE;
+}
+
+function runBun(...args: readonly string[]): void {
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd: ROOT });
+  if (status !== 0) throw new Error(`cannot compile the binary: ${stderr}`);
 }
 
 /** They stand in the Makefile, and only there: what is tested is what ships. */

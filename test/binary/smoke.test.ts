@@ -38,6 +38,22 @@ describe("the binary, in an empty folder", () => {
     assert.deepEqual(check.out, ["config.yaml is valid: 1 source, 1 destination, 1 webhook"]);
   });
 
+  it("says where its dashboard is, in words and in the log, unless it is turned off", PATIENT, async () => {
+    await using w = await makeWorld();
+    const config = makeConfig({ url: "http://127.0.0.1:9/hooks" });
+    await w.write("config.yaml", config);
+    const { process, admin } = await w.serve();
+    assert.equal(await process.line(/^dashboard /), `dashboard ${admin}/`);
+    assert.ok((await process.line(/daemon\.started/)).includes(` dashboard=${admin}/ `));
+    await w.write("off.yaml", config.replace('"admin":{', '"outbox":{"path":"off.db"},"admin":{"dashboard":false,'));
+    const off = w.run(["serve", "--config", "off.yaml"]);
+    assert.doesNotMatch(await off.line(/daemon\.started/), /dashboard/);
+    assert.deepEqual(
+      off.out.filter((line) => line.startsWith("dashboard")),
+      [],
+    );
+  });
+
   for (const command of ["check", "serve"]) {
     it(`exits 78 from ${command} on a broken config, and names the place`, PATIENT, async () => {
       await using w = await makeWorld();

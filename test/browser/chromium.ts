@@ -36,9 +36,9 @@ export function useChromium(): () => Promise<Browser> {
 }
 
 /** Disposing of it ends it and removes all that it has written. */
-type Chromium = AsyncDisposable & { readonly browser: Browser };
+export type Chromium = AsyncDisposable & { readonly browser: Browser };
 
-async function startChromium(): Promise<Chromium> {
+export async function startChromium(): Promise<Chromium> {
   const executablePath = findChromium();
   const folder = await mkdtemp(join(tmpdir(), "fairlead-browser-"));
   try {

@@ -1,4 +1,4 @@
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 
 /** Someone who looks at a page, with nothing cached or stored before. Disposing of it closes all of their pages. */
 export type Visitor = AsyncDisposable & {
@@ -9,8 +9,14 @@ export type Visitor = AsyncDisposable & {
   readonly errors: readonly string[];
 };
 
-export async function makeVisitor(browser: Browser, url: string): Promise<Visitor> {
-  const context = await browser.newContext();
+export type Look = BrowserContextOptions & {
+  /** Runs in each page before anything of its own. */
+  readonly script?: () => void;
+};
+
+export async function makeVisitor(browser: Browser, url: string, { script, ...look }: Look = {}): Promise<Visitor> {
+  const context = await browser.newContext(look);
+  if (script) await context.addInitScript(script);
   const requests: string[] = [];
   const errors: string[] = [];
   const { origin } = new URL(url);

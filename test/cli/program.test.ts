@@ -27,6 +27,7 @@ describe("fairlead --help", () => {
       "listen",
       "verify",
       "status",
+      "open",
       "deliveries",
       "explain",
       "rejected",

@@ -98,6 +98,21 @@ describe("what a reload changes, in words", () => {
     ]);
   });
 
+  it("is how a destination is sent to, once for those that have it from delivery", () => {
+    const next = { timeout: 10 * SECOND, cutoff: 24 * HOUR, concurrency: 8 };
+    assert.deepEqual(destinationChanges({}, next), [
+      "destination crm: timeout 5s → 10s, cutoff 4h → 1d, concurrency 64 → 8",
+    ]);
+    const delivery = { ...makeConfig().delivery, concurrency: 8 };
+    const [crm, lake, mail] = ["crm", "lake", "mail"].map((name) => makeDestination({ name }));
+    assert.ok(crm && lake && mail);
+    const destinations = [{ ...crm, concurrency: 8 }, { ...lake, concurrency: 16 }, mail];
+    assert.deepEqual(changesTo({ delivery, destinations }, { destinations: [crm, lake, mail] }), [
+      "delivery.concurrency 64 → 8",
+      "destination lake: concurrency 64 → 16",
+    ]);
+  });
+
   it("is how many webhooks came, went and have other headers or certificates", () => {
     const tls = { ca: "CA", cert: "C", key: new Secret("K1") };
     const renewed = { ...tls, key: new Secret("K2") };

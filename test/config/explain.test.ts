@@ -104,6 +104,9 @@ destinations:
         # key:                          # default: none
     sharedSecret: ["***", "***"]        # config.yaml:22, from the credential crm
     standardWebhooks: false             # default
+    # timeout:                          # default: delivery.timeout
+    # cutoff:                           # default: delivery.cutoff
+    # concurrency:                      # default: delivery.concurrency
 `;
 
 const COMPLETE: World = {

@@ -45,6 +45,9 @@ destinations:
       - { url: "https://crm.example.com/hooks", ca: tls/ca.pem, cert: /client.pem, key: "\${KEY_FILE}" }
     sharedSecret: [new, old]
     standardWebhooks: true
+    timeout: 30s
+    cutoff: 7d
+    concurrency: 8
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
@@ -90,6 +93,7 @@ describe("loadConfig", () => {
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
+          ...{ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
         },
       ],
     });
@@ -167,6 +171,7 @@ describe("loadConfig", () => {
           ],
           sharedSecrets: ["secret new", "secret old"],
           standardWebhooks: true,
+          ...{ timeout: 30 * SECOND, cutoff: 7 * DAY, concurrency: 8 },
         },
         {
           name: "erp",
@@ -178,6 +183,7 @@ describe("loadConfig", () => {
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
+          ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
         },
       ],
     });

@@ -84,6 +84,29 @@ describe("a destination with a name that calls use for others", () => {
   });
 });
 
+describe("a destination that goes beyond the specification", () => {
+  const withKeys = (keys: string) => toldOf(`${HEAD}${DESTINATIONS}    ${keys}\n`);
+
+  it("is pointed out, each key at its place", () => {
+    assert.deepEqual(withKeys("timeout: 5001ms\n    cutoff: 7d"), [
+      'warning destinations.crm.timeout is more than the 5s of the specification: a request that hangs keeps its slot for that long (got "5001ms")',
+      'warning destinations.crm.cutoff is more than the 4h of the specification: events may come that late, and the outbox holds them until then (got "7d")',
+    ]);
+  });
+
+  it("is none that keeps to it", () => {
+    assert.deepEqual(withKeys("timeout: 5s\n    cutoff: 4h\n    concurrency: 200"), []);
+  });
+
+  it("cannot go further than this program does", () => {
+    assert.deepEqual(withKeys("timeout: 31s\n    cutoff: 169h\n    concurrency: 201"), [
+      'error destinations.crm.timeout must be at most 30s (got "31s")',
+      'error destinations.crm.cutoff must be at most 7d (got "169h")',
+      "error destinations.crm.concurrency must be a whole number from 1 to 200 (got 201)",
+    ]);
+  });
+});
+
 describe("secrets in a config file that others can read", () => {
   it("are doubted once, at the first of them", () => {
     const text = `${HEAD}${DESTINATIONS}    sharedSecret: def\n`;

@@ -98,7 +98,7 @@ function createRows(chance: Chance, nextTurn: () => Promise<void>) {
 /** What there is in the whole crowd: one to three webhooks for each, or one for all. */
 function makeOne(nth: number, most: number): Destination {
   const urls = Array.from({ length: 1 + (nth % most) }, (_, n) => `https://d${nth}-${n}.example.com/`);
-  return makeDestination({ name: `d${nth}`, urls });
+  return makeDestination({ name: `d${nth}`, urls, concurrency: CONCURRENCY });
 }
 
 type Crowd = ReturnType<typeof startCrowd>;
@@ -118,13 +118,12 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     return network.post(request).finally(() => (underWay -= 1));
   };
   const deliver = createDeliver({
-    ...{ clock, post, lanes, activity: createActivity(clock), report: makeReport() },
+    ...{ clock, post, lanes, observer: createActivity(clock), report: makeReport() },
     ...{ readQueue: rows.readQueue, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
     clockStore: { save: async () => null },
     storedClocks: [],
     announce: null,
-    delivery: () => ({ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: CONCURRENCY }),
   });
   deliver.setDestinations(destinations, []);
   deliver.start();

@@ -16,7 +16,6 @@ function setUp(answer: Fault | null = null) {
   const holds = createHolds({
     clock,
     lanes: { hold: (_, url, until) => void held.push([url, until - startedAt]) },
-    delivery: () => ({ cutoff: 4 * HOUR }),
     stopping: stopping.signal,
     async announce(what: Announcement) {
       assert.equal(what.kind, "holds");

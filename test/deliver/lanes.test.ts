@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { createLanes, type Lanes } from "../../src/deliver/lanes.ts";
 import { MOST_ATTEMPTS } from "../../src/deliver/slots.ts";
 import type { Destination } from "../../src/model/config.ts";
+import { DELIVERY } from "../flow/make.ts";
 import { makeReport, POLICY } from "./make.ts";
 
 function destination(name: string): Destination {
@@ -16,6 +17,7 @@ function destination(name: string): Destination {
     webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
     sharedSecrets: [],
     standardWebhooks: false,
+    ...DELIVERY,
   };
 }
 

@@ -11,6 +11,7 @@ export function makeDelivery(delivery: Partial<Delivery> & { id: number }): Deli
   return {
     destination: "crm",
     ref: refOf(delivery.id),
+    source: "website",
     messageId: `m${delivery.id}`,
     type: "track",
     body: "{}",

@@ -17,7 +17,7 @@ const SECRET = "smoke-secret";
 type Hook = { readonly signature: string; readonly body: string };
 
 describe("deno run -A src/main.ts serve", () => {
-  it("accepts a call, signs it, delivers it, tries again, and stops", { timeout: 120_000 }, async () => {
+  it("accepts a call, signs it, delivers it, tries again, serves the dashboard, and stops", { timeout: 120_000 }, async () => {
     await using receiver = await startReceiver((nth) => (nth === 1 ? 503 : 200));
     await using daemon = await startDaemon(receiver.url);
     const answer = await daemon.call({ userId: "u1", event: "Signed Up", messageId: "m1" });
@@ -26,11 +26,28 @@ describe("deno run -A src/main.ts serve", () => {
     assert.ok(first && second);
     assert.ok(verify(first.body, first.signature, SECRET));
     assert.deepEqual(second, first);
+    await assertDashboard(daemon.admin);
     // Not through the child: Deno then reports that the signal has ended it, however it ended.
     process.kill(daemon.process.pid, "SIGTERM");
     assert.deepEqual(await daemon.process.exit, { code: 0, signal: null });
   });
 });
+
+/** The page and its files, which `make build` has made. */
+async function assertDashboard(admin: string): Promise<void> {
+  for (const [path, type, part] of [
+    ["/", "text/html", '<div id="page">'],
+    ["/deliveries/42-crm", "text/html", '<div id="page">'],
+    ["/dashboard/page.js", "text/javascript", "sessionStorage"],
+    ["/dashboard/page.css", "text/css", "prefers-color-scheme"],
+  ] as const) {
+    const response = await fetch(admin + path);
+    assert.equal(response.status, 200, path);
+    assert.ok(response.headers.get("content-type")?.startsWith(type), path);
+    assert.match(response.headers.get("content-security-policy") ?? "", /require-trusted-types-for 'script'/);
+    assert.ok((await response.text()).includes(part), path);
+  }
+}
 
 type Receiver = AsyncDisposable & { readonly url: string; hooks(count: number): Promise<readonly Hook[]> };
 
@@ -63,7 +80,11 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-type Daemon = AsyncDisposable & { readonly process: Process; call(body: object): Promise<unknown> };
+type Daemon = AsyncDisposable & {
+  readonly process: Process;
+  readonly admin: string;
+  call(body: object): Promise<unknown>;
+};
 
 async function startDaemon(url: string): Promise<Daemon> {
   const folder = await mkdtemp(join(tmpdir(), "fairlead-deno-"));
@@ -76,8 +97,9 @@ async function startDaemon(url: string): Promise<Daemon> {
   // Under Deno, the program that runs this test.
   const daemon = start(process.execPath, ["run", "-A", MAIN, "serve"], { folder });
   const ingest = (await daemon.line(/^ingest /)).split(" ")[1];
+  const admin = (await daemon.line(/^admin /)).split(/ +/)[1] ?? "";
   return {
-    process: daemon,
+    ...{ process: daemon, admin },
     async call(body) {
       const headers = { Authorization: `Basic ${btoa("key:")}` };
       const init = { method: "POST", body: JSON.stringify(body), headers };

@@ -6,6 +6,7 @@ import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, URL_B } from "./make.ts";
 import { REFUSED } from "./network.ts";
+import { ONLY_SQLITE } from "./outbox.ts";
 
 async function callMany(d: TestDaemon, count: number): Promise<void> {
   const batch = Array.from({ length: count }, (_, n) => ({
@@ -84,7 +85,7 @@ describe("what is kept", () => {
   });
 });
 
-describe("a disk that is nearly full", () => {
+describe("a disk that is nearly full", ONLY_SQLITE, () => {
   it("refuses calls and says why, delivers what waits, and takes calls again by itself", SLOW, async () => {
     let free = GB;
     const outbox = { ...makeConfig().outbox, freeDisk: 64 * MB };

@@ -53,6 +53,8 @@ export type TestDaemon = AsyncDisposable & {
   /** Sends a call, and waits until all that it sets off has come to rest. */
   call(path: string, body: object): Promise<Answer>;
   admin(method: string, path: string, options?: AdminOptions): Promise<Answer>;
+  /** Opens a stream of the operator's API, which does not end by itself. */
+  open(path: string, init?: { readonly method?: string; readonly headers?: Record<string, string> }): Promise<Response>;
   rows(): Promise<readonly DeliveryRow[]>;
   row(): Promise<DeliveryRow>;
   /** As an operator asks it in the shell of the database. */
@@ -183,6 +185,10 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
       await assertDocumented({ method, path, sent, status, type: answer.headers.get("content-type"), text });
       return answer;
     },
+    open(path, { method = "GET", headers = {} } = {}) {
+      const all = { host: "127.0.0.1:8081", ...headers };
+      return respond(8081, new Request(`http://127.0.0.1:8081${path}`, { method, headers: all }));
+    },
     async query(sql) {
       await caughtUp();
       return outbox.query(sql);
@@ -227,11 +233,14 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
     await store?.backlog.counts();
   }
 
-  async function send(port: number, request: Request): Promise<Answer> {
+  async function respond(port: number, request: Request): Promise<Response> {
     const handle = handles.get(port);
     if (!handle) throw new Error(`nobody listens on port ${port}`);
-    const answering = Promise.resolve(handle(request, { address: "127.0.0.1", overSocket: false }));
-    const response = await answering;
+    return handle(request, { address: "127.0.0.1", overSocket: false });
+  }
+
+  async function send(port: number, request: Request): Promise<Answer> {
+    const response = await respond(port, request);
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: parse(text) };
   }

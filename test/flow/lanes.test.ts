@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
-import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
+import { makeDestination, URL_A, URL_B } from "./make.ts";
 import { REFUSED } from "./network.ts";
 
 async function callMany(d: TestDaemon, count: number, from = 0): Promise<void> {
@@ -38,8 +38,8 @@ describe("a lane", () => {
   });
 
   it("never has more requests at once than the config allows", async () => {
-    const delivery = { ...makeConfig().delivery, concurrency: 7 };
-    await using d = await startDaemon({ config: { delivery }, answers: () => ({ status: 200, after: 100 }) });
+    const destinations = [makeDestination({ concurrency: 7 })];
+    await using d = await startDaemon({ config: { destinations }, answers: () => ({ status: 200, after: 100 }) });
     await callMany(d, 300);
     await d.clock.advance("10s");
     assert.equal(

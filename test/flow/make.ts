@@ -1,4 +1,4 @@
-import type { Config, Destination, Source, WebhookTls } from "../../src/model/config.ts";
+import type { Config, DeliveryPolicy, Destination, Source, WebhookTls } from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { DAY, GB, HOUR, KB, SECOND } from "../../src/model/units.ts";
 
@@ -9,6 +9,8 @@ export const URL_B = "https://b.example.com/hook";
 export function makeSource(source: Partial<Source> = {}): Source {
   return { name: "website", writeKey: new Secret(KEY), enabled: true, type: "auto", ip: "keep", ...source };
 }
+
+export const DELIVERY: DeliveryPolicy = { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 };
 
 type Parts = Partial<Destination> & {
   /** One webhook for each. */
@@ -30,6 +32,7 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
     webhooks: urls.map((url) => ({ url, headers: secrets, tls: tls ?? null })),
     sharedSecrets: [],
     standardWebhooks: false,
+    ...DELIVERY,
     ...destination,
   };
 }
@@ -65,7 +68,7 @@ export function makeConfig(config: Partial<Config> = {}): Config {
       keepDelivered: 24 * HOUR,
       keepFailed: 30 * DAY,
     },
-    delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
+    delivery: DELIVERY,
     log: { level: "info", format: "text" },
     sources: [makeSource()],
     destinations: [makeDestination()],

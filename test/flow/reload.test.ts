@@ -114,9 +114,8 @@ describe("a reload", () => {
     });
     await d.ask("/v1/track", TRACK);
     await d.clock.rest();
-    const delivery = { ...d.config.delivery, timeout: SECOND };
-    const next = makeDestination({ sharedSecrets: [new Secret("new")], urls: [URL_B] });
-    await d.app.reload({ ...d.config, delivery, destinations: [next] });
+    const next = makeDestination({ sharedSecrets: [new Secret("new")], urls: [URL_B], timeout: SECOND });
+    await d.app.reload({ ...d.config, destinations: [next] });
     await d.clock.advance("5s");
     assert.deepEqual(
       d.sent.map(({ url, body, headers }) => [url, verify(body, headers["X-Signature"] ?? "", "old")]),

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { Destination } from "../../src/model/config.ts";
 import { SECOND } from "../../src/model/units.ts";
 import { type DaemonOptions, startDaemon, type TestDaemon } from "./daemon.ts";
-import { makeConfig, makeDestination, URL_A, URL_B } from "./make.ts";
+import { makeDestination, URL_A, URL_B } from "./make.ts";
 
 const OFF = makeDestination({ enabled: false });
 const NEW = makeDestination({ name: "new", urls: [URL_B] });
@@ -161,8 +161,8 @@ describe("two daemons on one outbox", () => {
   });
 
   it("share the attempts that a destination may have under way", async () => {
-    const delivery = { ...makeConfig().delivery, concurrency: 8 };
-    await using both = await startBoth({ config: { delivery }, answers: () => ({ status: 200, after: SECOND }) });
+    const destinations = [makeDestination({ concurrency: 8 })];
+    await using both = await startBoth({ config: { destinations }, answers: () => ({ status: 200, after: SECOND }) });
     const { first, second } = both;
     await call(first, ...ids(20));
     await call(second, ...ids(40).slice(20));
@@ -196,9 +196,9 @@ describe("two daemons on one outbox", () => {
 
 describe("a daemon that dies beside another one", () => {
   it("has what it accepted sent by that one within ten seconds, and twice only what was under way", async () => {
-    const delivery = { ...makeConfig().delivery, concurrency: 8 };
+    const destinations = [makeDestination({ concurrency: 8 })];
     const answers = () => ({ status: 200, after: 100 });
-    await using both = await startBoth({ config: { delivery }, answers });
+    await using both = await startBoth({ config: { destinations }, answers });
     const { first, second } = both;
     await call(second, ...ids(100));
     await first.clock.advance("1s");
@@ -236,8 +236,8 @@ describe("a daemon that dies beside another one", () => {
 
 describe("a daemon that was kept from running until another one took its stream", () => {
   it("has each new call sent once when it runs again, and what was taken only until it hears of that", async () => {
-    const delivery = { ...makeConfig().delivery, concurrency: 8 };
-    await using both = await startBoth({ config: { delivery }, answers: () => ({ status: 200, after: 100 }) });
+    const destinations = [makeDestination({ concurrency: 8 })];
+    await using both = await startBoth({ config: { destinations }, answers: () => ({ status: 200, after: 100 }) });
     const { first, second } = both;
     await call(second, ...ids(100));
     await first.clock.advance("1s");

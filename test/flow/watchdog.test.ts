@@ -14,6 +14,10 @@ import { SLOW } from "../slow.ts";
 import { createFalseClock, type FalseClock } from "./clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination } from "./make.ts";
+import { ONLY_SQLITE } from "./outbox.ts";
+
+/** Of what happens to a file: a database that is away or locked is not made better by a restart, so that the watchdog is fed. */
+const FILE = { ...SLOW, ...ONLY_SQLITE };
 
 /** A watchdog that waits for a minute, as that of packaging/systemd/fairlead.service. */
 async function watch(clock: FalseClock, vitals: () => Vitals) {
@@ -59,7 +63,7 @@ describe("the watchdog of a daemon", () => {
     assert.deepEqual(watchdog.told, []);
   });
 
-  it("is not fed while the store is locked, and is again when it is free", SLOW, async () => {
+  it("is not fed while the store is locked, and is again when it is free", FILE, async () => {
     await using d = await startDaemon();
     await using watchdog = await watch(d.clock, d.app.vitals);
     const unlock = await lock(d);
@@ -71,7 +75,7 @@ describe("the watchdog of a daemon", () => {
     assert.deepEqual(watchdog.told, ["stuck the store", "unstuck"]);
   });
 
-  it("is not fed while commits do not come to an end", SLOW, async () => {
+  it("is not fed while commits do not come to an end", FILE, async () => {
     const clock = createFalseClock();
     let gate: Promise<void> | null = null;
     const nextTurn = (): Promise<void> => gate ?? clock.nextTurn();
@@ -86,7 +90,7 @@ describe("the watchdog of a daemon", () => {
     assert.equal(await watchdog.meals("2s"), 1);
   });
 
-  it("is fed when the disk is full: to start again would not help", SLOW, async () => {
+  it("is fed when the disk is full: to start again would not help", FILE, async () => {
     const { outbox } = makeConfig();
     await using d = await startDaemon({
       config: { outbox: { ...outbox, freeDisk: GB } },
@@ -106,7 +110,7 @@ describe("the watchdog of a daemon", () => {
     assert.deepEqual(watchdog.told, []);
   });
 
-  it("does not have the disk written to: an idle daemon leaves it alone", SLOW, async () => {
+  it("does not have the disk written to: an idle daemon leaves it alone", FILE, async () => {
     await using d = await startDaemon();
     await using watchdog = await watch(d.clock, d.app.vitals);
     await d.clock.advance("2m");
@@ -130,9 +134,8 @@ describe("the watchdog of a daemon", () => {
         body: Promise.resolve(""),
       }),
       report: makeReport(),
-      activity: createActivity(clock),
+      observer: createActivity(clock),
       lanes: createLanes(makeReport()),
-      delivery: () => makeConfig().delivery,
       readQueue: (ask) => (isStuck ? new Promise(() => {}) : store.readQueue(ask)),
       settle: async () => "written",
       backlog: store.backlog,

@@ -61,7 +61,7 @@ export function startIngest(options: IngestOptions = {}): TestIngest {
   let ids = 0;
   const door = createDoor({ ingest: makeIngest(keys), sources }, () => {});
   const report = makeReport({ refused, counted, ...(unexpected && { unexpected }) });
-  const rejections = createRejections({ clock, timeline: UNSHIFTED, report });
+  const rejections = createRejections({ clock, timeline: UNSHIFTED, observer: { refused() {} }, report });
   const handle = createIngest({
     clock,
     random: { fraction: () => 0.5, hex: (bytes) => (ids++).toString(16).padStart(2 * bytes, "0") },

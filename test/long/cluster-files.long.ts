@@ -91,6 +91,8 @@ describe("fairlead@.service", () => {
   });
 });
 
+type Service = { readonly build?: object; readonly pull_policy?: string };
+
 describe("the compose file of a cluster", () => {
   const { caddy, postgres, ...daemons } = compose.services;
 
@@ -111,6 +113,14 @@ describe("the compose file of a cluster", () => {
     assert.ok(caddyfile.includes(`\t\thealth_port ${ports}\n`));
     assert.equal(new URL(config.outbox.url.replace(/\$\{.*?\}/, "p")).hostname, "postgres");
     assert.equal(postgres.environment.POSTGRES_USER, "fairlead");
+  });
+
+  it("builds the image once: builds of the same one at the same time fail", () => {
+    const policies = Object.values(daemons).map((one) => [
+      (one as Service).build !== undefined,
+      (one as Service).pull_policy,
+    ]);
+    assert.deepEqual(policies, [[true, undefined], ...Array.from({ length: 2 }, () => [false, "never"])]);
   });
 
   it("hands over all that the config refers to, and the config is valid", PATIENT, async () => {

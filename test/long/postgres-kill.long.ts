@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
+import { PACE } from "../../src/store/postgres/claims.ts";
 import { PATIENCE } from "../binary/waiting.ts";
 import { makeWorld, postCall } from "../binary/world.ts";
 import { createChance } from "../simulate/random.ts";
@@ -125,9 +126,12 @@ describe(`three daemons on one PostgreSQL (SEED=${SEED})`, { skip: NO_SERVER }, 
     const load = startLoad(cluster);
     strikes = true;
     await pause(A_WHILE);
+    const kinds = ["late append", "early append", "late commit", "early commit"];
+    await soon(
+      async () => kinds.every((kind) => (proxy.strikes.get(kind) ?? 0) >= 3),
+      () => `each kind of them happens: ${JSON.stringify([...proxy.strikes])}`,
+    );
     strikes = false;
-    for (const kind of ["late append", "early append", "late commit", "early commit"])
-      assert.ok((proxy.strikes.get(kind) ?? 0) >= 3, `${kind}: ${proxy.strikes.get(kind)}`);
     await finish(cluster, load);
     checkDelays(cluster, load, ({ at }) => at);
     assert.deepEqual(repeated(cluster), []);
@@ -184,6 +188,34 @@ describe(`three daemons on one PostgreSQL (SEED=${SEED})`, { skip: NO_SERVER }, 
     await finish(cluster, load);
     checkDelays(cluster, load, ({ at }) => at);
     assert.deepEqual([load.refusals, repeated(cluster)], [[], []]);
+  });
+
+  it("say that they are alive while somebody has locked what they want to take and to count", LIMIT, async () => {
+    await using cluster = await startCluster({ server: await startServer(), schema: "locked", answer: slowly });
+    const load = startLoad(cluster);
+    await pause(1_000);
+    const victim = chance.pick(cluster.members);
+    let longest = 0;
+    await cluster.beside(async (sql) => {
+      await sql.query("COMMIT; BEGIN");
+      const { pid } = (victim.daemon ?? assert.fail()).process;
+      const [stream = assert.fail()] = await heldBy(cluster, pid);
+      await cluster.kill(victim);
+      await sql.query("SELECT FROM streams WHERE id = $1 FOR UPDATE", [Number.parseInt(stream, 10)]);
+      await sql.query("SELECT FROM counts FOR UPDATE");
+      const until = Date.now() + 2 * LONGEST_STOP;
+      while (Date.now() < until) {
+        const [row] = await cluster.ask<{ silent: number }>(
+          "SELECT max(the_time() - beat_at) AS silent FROM daemons WHERE (about ->> 'pid')::int <> $1",
+          [pid],
+        );
+        longest = Math.max(longest, row?.silent ?? 0);
+        await pause(200);
+      }
+    });
+    assert.ok(longest < PACE.silence, `a daemon was silent for ${longest} ms`);
+    await cluster.start(victim);
+    await finish(cluster, load);
   });
 
   it("are restarted one after the other, and no client and no receiver sees it", LIMIT, async () => {

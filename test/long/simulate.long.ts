@@ -34,7 +34,11 @@ describe("whatever happens, for longer", () => {
 describe("the simulator finds, in many seeds, a daemon that", () => {
   for (const fault of RARE_FAULTS) {
     it(fault.what, LIMIT, async () => {
-      assert.notEqual(await findFault(fault, { mostSeeds: MOST_SEEDS, engine }), null, `not found with ${MOST_SEEDS} seeds`);
+      assert.notEqual(
+        await findFault(fault, { mostSeeds: MOST_SEEDS, engine }),
+        null,
+        `not found with ${MOST_SEEDS} seeds`,
+      );
     });
   }
 });

@@ -18,7 +18,7 @@ describe("a fault", () => {
   it("has a status that clients understand: 4xx is final but for 408 and 429, 5xx is tried again", () => {
     const retried = Object.entries(FAULT_STATUS).filter(([, status]) => status >= 500 || [408, 429].includes(status));
     assert.deepEqual(Object.fromEntries(retried), {
-      ...{ body_too_slow: 408, too_many_bodies: 429, overloaded: 429 },
+      ...{ body_too_slow: 408, too_many_bodies: 429, too_many_watchers: 429, overloaded: 429 },
       ...{ internal: 500, store_full: 503, store_failed: 503, outbox_gone: 503, stopping: 503 },
     });
     assert.deepEqual(

@@ -30,6 +30,7 @@ export const delivery: Delivery = {
   ref: refOf(1),
   id: 7,
   destination: "crm",
+  source: "website",
   messageId: "m-1",
   type: "track",
   body: "{}",

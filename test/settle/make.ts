@@ -35,6 +35,7 @@ export function makeDelivery(delivery: Partial<Delivery> = {}): Delivery {
     ref: refOf(1),
     id: 1,
     destination: "crm",
+    source: "website",
     messageId: "m1",
     type: "track",
     body: "{}",

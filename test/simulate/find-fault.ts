@@ -33,10 +33,7 @@ type Search = {
 };
 
 /** Puts the fault into the daemon, and answers the first seed that finds it, or null. `FAULTS=1` prints what was wrong then. */
-export async function findFault(
-  fault: Fault,
-  { mostSeeds, engine, make = makePlan }: Search,
-): Promise<number | null> {
+export async function findFault(fault: Fault, { mostSeeds, engine, make = makePlan }: Search): Promise<number | null> {
   for (let seed = 1; seed <= mostSeeds; seed += 1) {
     const { failedAt, wrong } = await runPlan(make(seed, STEPS), engine, { fault });
     if (failedAt === null) continue;

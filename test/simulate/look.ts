@@ -1,8 +1,8 @@
+import { type Ms, SECOND } from "../../src/model/units.ts";
 import { checkAnswers, checkEvents, isCleared } from "./checks/answers.ts";
 import { checkClocks } from "./checks/clocks.ts";
 import { checkKept } from "./checks/kept.ts";
 import { checkPrompt, checkTurns } from "./checks/turns.ts";
-import { type Ms, SECOND } from "../../src/model/units.ts";
 import { type EventRow, type Rows, readRows } from "./world/rows.ts";
 import { isDoubtful, type World, wrong } from "./world/world.ts";
 
@@ -66,7 +66,7 @@ function checkOwn(world: World, after: Rows): void {
 
 /** Only a disk that refuses something makes a commit fail: one that fails by itself would fail again and again. */
 function checkCommits(world: World): void {
-  if (world.refused > 0 || world.disturbedAt >= world.stepAt - TO_RECOVER) return;
+  if (world.refused > 0 || isRecovering(world) || world.disturbedAt >= world.stepAt) return;
   const failure = world.told.find(({ what }) => what === "storeFailed");
   if (failure)
     wrong(world, `the store has failed, and the disk has refused nothing: ${failure.args.map(String).join(": ")}`);
@@ -76,8 +76,10 @@ function checkCommits(world: World): void {
 async function checkCounters(world: World, after: Rows): Promise<void> {
   const rows = new Map<string, number>();
   for (const { destination, state } of after.deliveries.values()) add(rows, `${destination} ${state}`, 1);
-  for (const { destination, state, count } of (await world.life.backlog?.counts()) ?? [])
-    add(rows, `${destination} ${state}`, -count);
+  world.reading = true;
+  const counts = (await world.life.backlog?.counts()) ?? [];
+  world.reading = false;
+  for (const { destination, state, count } of counts) add(rows, `${destination} ${state}`, -count);
   for (const [what, difference] of rows) {
     if (difference !== 0) wrong(world, `${what}: ${difference} more than are counted`);
   }

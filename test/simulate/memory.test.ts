@@ -6,9 +6,8 @@ import { type Fault, inStore } from "./faults.ts";
 import type { Step } from "./plan.ts";
 import { runPlan, type Verdict } from "./run.ts";
 import { createDiskEngine } from "./world/lives.ts";
-import type { Engine } from "./world/world.ts";
 import { FIRST_SHAPE } from "./world/shape.ts";
-import type { World } from "./world/world.ts";
+import type { Engine, World } from "./world/world.ts";
 
 const LIMIT = { timeout: 600_000 };
 const BATCHES = 10;
@@ -68,7 +67,10 @@ async function run(
   const watching = (_: World, { act }: Step): void => {
     if (act !== "calm") mostRead = read;
   };
-  const verdict = await runPlan({ seed: 1, daemons: 1, shape: FIRST_SHAPE, steps: plan() }, engine, { fault, watching });
+  const verdict = await runPlan({ seed: 1, daemons: 1, shape: FIRST_SHAPE, steps: plan() }, engine, {
+    fault,
+    watching,
+  });
   return { verdict, mostRead };
 }
 

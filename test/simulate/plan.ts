@@ -2,7 +2,7 @@ import { DAY, GB, HOUR, MINUTE } from "../../src/model/units.ts";
 import { ACTS, type ActName } from "./acts.ts";
 import { type Chance, createChance } from "./random.ts";
 import type { Verdict } from "./run.ts";
-import { CUTOFFS, FIRST_SHAPE, type Shape } from "./world/shape.ts";
+import { CUTOFFS, DESTINATIONS, FIRST_SHAPE, type Shape } from "./world/shape.ts";
 
 /** One thing that happens, with all that is left to chance about it decided. */
 export type Step = { readonly act: ActName; readonly with: Readonly<Record<string, unknown>> };
@@ -86,12 +86,12 @@ export const SHARED_WEIGHTS: Weights = {
   retryAll: 2,
   delete: 4,
   lift: 1,
-  skew: 3,
-  crash: 8,
-  stop: 5,
-  suspend: 8,
-  cutOff: 6,
-  loseAnswer: 8,
+  skew: 5,
+  crash: 6,
+  stop: 4,
+  suspend: 10,
+  cutOff: 5,
+  loseAnswer: 6,
   calm: 2,
 };
 
@@ -100,11 +100,19 @@ export function makeSharedPlan(seed: number, length: number): Plan {
   const chance = createChance(seed);
   const daemons = chance.pick([2, 3]);
   const shape = { ...FIRST_SHAPE, concurrency: chance.pick([64, 64, 4]) };
-  const steps = Array.from({ length }, (_, nth): Step => {
+  // While a receiver thinks, much can happen to the daemon that waits for it.
+  const slow = chance.happens(0.4) ? DESTINATIONS : [];
+  const first = slow.map(
+    (destination): Step => ({ act: "trouble", with: { on: 0, destination, webhook: 0, does: "slow" } }),
+  );
+  let on = 0;
+  const others = Array.from({ length: length - first.length }, (_, nth): Step => {
     const act = pickAct(chance, SHARED_WEIGHTS);
-    return { act, with: { on: chance.below(daemons), ...(ACTS[act].choose(chance, nth) as object) } };
+    // Programs that have a connection stay with a daemon, and so do its troubles.
+    on = chance.happens(0.5) ? on : chance.below(daemons);
+    return { act, with: { on, ...(ACTS[act].choose(chance, nth + first.length) as object) } };
   });
-  return { seed, daemons, shape, steps };
+  return { seed, daemons, shape, steps: [...first, ...others] };
 }
 
 /** Of all acts in a row, each as long as its weight: the one at a place that is left to chance. */

@@ -7,8 +7,7 @@ import { makePlan, makeSharedPlan, readPlan, SHARED_WEIGHTS, WEIGHTS, writePlan 
 import { runPlan } from "./run.ts";
 import { search, shrink } from "./search.ts";
 import { createDiskEngine } from "./world/lives.ts";
-import type { Engine } from "./world/world.ts";
-import type { World } from "./world/world.ts";
+import type { Engine, World } from "./world/world.ts";
 
 /** `make test-long` and `make simulate` run more. Under Deno a few seeds show that the same code runs there. */
 const SEEDS = "Bun" in globalThis ? 100 : 10;

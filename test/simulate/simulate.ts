@@ -1,17 +1,19 @@
 /**
  * `make simulate SEED=1 STEPS=1000000`: runs plans with one seed after the other until so many steps are done, or one fails.
+ * `make simulate SHARED=1`: the same with daemons that share an outbox on PostgreSQL, in shorter plans.
  * `make simulate TRACE=file`: runs the plan that a trace has printed. It exits 1 if something is wrong.
  */
 import { readFileSync } from "node:fs";
-import type { Step } from "./plan.ts";
-import { readPlan, writeStep, writeTrace } from "./plan.ts";
+import type { Plan, Step } from "./plan.ts";
+import { makePlan, makeSharedPlan, readPlan, writeStep, writeTrace } from "./plan.ts";
 import { runPlan } from "./run.ts";
 import { search } from "./search.ts";
+import { createServerEngine } from "./world/daemons.ts";
 import { createDiskEngine } from "./world/lives.ts";
 import type { World } from "./world/world.ts";
 
 /** Steps of one plan: enough for one thing to meet another, and few enough to be told. */
-const LENGTH = 50;
+const LENGTH = process.env.SHARED ? 25 : 50;
 
 // make hands over what was left out as nothing.
 const SEED = Number(process.env.SEED || 1);
@@ -19,9 +21,12 @@ const STEPS = Number(process.env.STEPS || 100_000);
 const TRACE = process.env.TRACE || "";
 if (!(Number.isSafeInteger(SEED) && Number.isSafeInteger(STEPS) && STEPS > 0))
   throw new Error("SEED and STEPS are whole numbers");
-const engine = await createDiskEngine();
+const trace = TRACE === "" ? null : readPlan(readFileSync(TRACE, "utf8"));
+const isShared = process.env.SHARED ? true : (trace?.daemons ?? 1) > 1;
+const engine = await (isShared ? createServerEngine() : createDiskEngine());
+const make = isShared ? makeSharedPlan : makePlan;
 process.on("exit", () => engine.remove());
-process.exitCode = TRACE === "" ? await searchOn(SEED, STEPS) : await runAgain(TRACE);
+process.exit(trace === null ? await searchOn(SEED, STEPS) : await runAgain(trace));
 
 async function searchOn(firstSeed: number, most: number): Promise<number> {
   const steps = Math.min(LENGTH, most);
@@ -31,7 +36,7 @@ async function searchOn(firstSeed: number, most: number): Promise<number> {
     if ((seed - firstSeed + 1) % 200 === 0)
       console.log(`seed ${seed}: ${(seed - firstSeed + 1) * steps} steps, all is well`);
   };
-  const result = await search({ firstSeed, seeds, steps, after }, engine);
+  const result = await search({ firstSeed, seeds, steps, make, after }, engine);
   if (!("trace" in result)) {
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
     console.log(
@@ -44,8 +49,7 @@ async function searchOn(firstSeed: number, most: number): Promise<number> {
   return 1;
 }
 
-async function runAgain(file: string): Promise<number> {
-  const plan = readPlan(readFileSync(file, "utf8"));
+async function runAgain(plan: Plan): Promise<number> {
   const watching = (world: World, step: Step): void => {
     const told = world.told.filter(({ what }) => what !== "attempted").map(({ what }) => what);
     const counts = [...Map.groupBy(told, (what) => what)].map(([what, those]) => `${what} ${those.length}`);

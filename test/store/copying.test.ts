@@ -268,6 +268,44 @@ describe("an outbox that is copied from SQLite to PostgreSQL", () => {
     },
   );
 
+  it("is stopped by a daemon that writes into what is copied, be it one that was only frozen", SLOW, async () => {
+    const changes = [
+      "UPDATE streams SET epoch = epoch + 1",
+      `INSERT INTO daemons VALUES ('frozen', '{}', the_time(), 0, '[]')`,
+    ];
+    for (const change of changes) {
+      await using b = await makeBench();
+      await copy(createSqliteSource(b.sqlite, "the file"), createPostgresTarget(b.postgres, "the database"));
+      await b.postgres.query("INSERT INTO streams VALUES (9, NULL, 1, 0, false)");
+      const source = inSmallBatches(createPostgresSource(b.postgres, "the database"));
+      let batches = 0;
+      const target: Target = {
+        ...createSqliteTarget(await b.openBack(), "the other file"),
+        async write() {
+          batches += 1;
+          if (batches === 3) await b.postgres.query(change);
+        },
+      };
+      assert.deepEqual([await codeOf(source, target), batches], ["source_changed", 3]);
+    }
+  });
+
+  it("is stopped by a daemon that has the target open, which was only frozen when the copy began", SLOW, async () => {
+    await using b = await makeBench();
+    const source = inSmallBatches(createSqliteSource(b.sqlite, "the file"));
+    const target = createPostgresTarget(b.postgres, "the database");
+    let batches = 0;
+    const waking: Target = {
+      ...target,
+      async write(batch, mark) {
+        batches += 1;
+        await target.write(batch, mark);
+        if (batches === 3) await b.postgres.query("INSERT INTO daemons VALUES ('frozen', '{}', the_time(), 0, '[]')");
+      },
+    };
+    assert.deepEqual([await codeOf(source, waking), batches], ["outbox_in_use", 3]);
+  });
+
   it("is not finished if it lacks something", SLOW, async () => {
     await using b = await makeBench();
     const source = createSqliteSource(b.sqlite, "the file");

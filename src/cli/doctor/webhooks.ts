@@ -14,7 +14,7 @@ export type Configured = {
   readonly resolve: Resolve;
 };
 
-/** As long as a delivery attempt may take. */
+/** For one whose config has errors: others may take as long as an attempt. */
 const TIMEOUT = 5 * SECOND;
 /** Concurrent connections. */
 const AT_ONCE = 16;
@@ -33,15 +33,20 @@ export async function examineWebhooks(configured: Configured, clock: Clock): Pro
 
 const webhooks = findingsOf("webhooks");
 
-type Target = { readonly name: string; readonly url: string | null; readonly tls: WebhookTls | null };
+type Target = {
+  readonly name: string;
+  readonly url: string | null;
+  readonly tls: WebhookTls | null;
+  readonly timeout: Ms;
+};
 
-async function lookAtWebhook({ name, url, tls }: Target, clock: Clock): Promise<WebhookFacts> {
+async function lookAtWebhook({ name, url, tls, timeout }: Target, clock: Clock): Promise<WebhookFacts> {
   const parsed = url === null ? null : URL.parse(url);
   if (url === null || parsed === null) {
     const why = "its url cannot be known here";
     return { name, origin: "", reached: { kind: "unknown", why } };
   }
-  return { name, origin: parsed.origin, reached: await reach({ url, tls, timeout: TIMEOUT }, clock.now) };
+  return { name, origin: parsed.origin, reached: await reach({ url, tls, timeout }, clock.now) };
 }
 
 function webhooksOf(configured: Configured): readonly Target[] {
@@ -54,6 +59,7 @@ function webhooksOf(configured: Configured): readonly Target[] {
       name: `${name}, webhook ${index + 1}`,
       url: textOf(child(webhook, "url")),
       tls: checked ? (checked.webhooks[index]?.tls ?? null) : authoritiesOf(webhook, configured),
+      timeout: checked?.timeout ?? TIMEOUT,
     }));
   });
 }

@@ -4,7 +4,8 @@ import type { deliveryList } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress, withQuery } from "../address.ts";
 import { act, usePolled } from "../api.ts";
-import { Action, Ago, ChoiceFilter, Empty, Heading, Loaded, Next, State, Table, TextFilter } from "../parts.tsx";
+import { ChoiceFilter, TextFilter } from "../filters.tsx";
+import { Action, Ago, Empty, Heading, Loaded, Next, State, Table } from "../parts.tsx";
 import { useHindrance, useStatus } from "../status.ts";
 import * as words from "../words.ts";
 import { BulkRetry } from "./bulk-retry.tsx";
@@ -76,7 +77,6 @@ type RowsOf = {
 function Rows({ deliveries, filter, refresh, more }: RowsOf): JSX.Element {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const hindered = useHindrance();
-  if (deliveries.length === 0) return <Nothing more={more} />;
   const shown = deliveries.map(({ id }) => id).filter((id) => chosen.has(id));
   const all = shown.length === deliveries.length;
   return (
@@ -93,29 +93,34 @@ function Rows({ deliveries, filter, refresh, more }: RowsOf): JSX.Element {
         />
         {filter.state === "waiting" ? null : <BulkRetry filter={filter} hindered={hindered} done={refresh} />}
       </div>
-      <Table
-        label="Deliveries"
-        head={[
-          <input
-            type="checkbox"
-            aria-label="Select all on this page"
-            checked={all}
-            onClick={() => setChosen(new Set(all ? [] : deliveries.map(({ id }) => id)))}
-          />,
-          "Delivery",
-          "State",
-          "Source",
-          "Type",
-          "User",
-          "Came",
-          { number: "Attempts" },
-          "Last answer",
-        ]}
-      >
-        {deliveries.map((one) => (
-          <Row key={one.id} one={one} chosen={chosen.has(one.id)} choose={() => setChosen(toggled(chosen, one.id))} />
-        ))}
-      </Table>
+      {/* The bar stays when nothing matches any more: it says what was done. */}
+      {deliveries.length === 0 ? (
+        <Nothing more={more} />
+      ) : (
+        <Table
+          label="Deliveries"
+          head={[
+            <input
+              type="checkbox"
+              aria-label="Select all on this page"
+              checked={all}
+              onClick={() => setChosen(new Set(all ? [] : deliveries.map(({ id }) => id)))}
+            />,
+            "Delivery",
+            "State",
+            "Source",
+            "Type",
+            "User",
+            "Came",
+            { number: "Attempts" },
+            "Last answer",
+          ]}
+        >
+          {deliveries.map((one) => (
+            <Row key={one.id} one={one} chosen={chosen.has(one.id)} choose={() => setChosen(toggled(chosen, one.id))} />
+          ))}
+        </Table>
+      )}
     </>
   );
 }
@@ -156,9 +161,9 @@ function Row({ one, chosen, choose }: RowOf): JSX.Element {
 }
 
 function Nothing({ more }: { readonly more: boolean }): JSX.Element {
+  const { query } = useAddress();
   // A page looks at a bounded number of deliveries, of which none may match.
   if (more) return <Empty title="None of those looked at so far">There are older ones: go on with “Older”.</Empty>;
-  const { query } = useAddress();
   if (FILTERS.some((name) => query.has(name))) {
     return (
       <Empty title="No delivery matches">

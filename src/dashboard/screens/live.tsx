@@ -1,9 +1,11 @@
 import { type Child, memo, useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { pathTo, pathWith, useAddress } from "../address.ts";
-import { type Link, type LiveEvent, type Row, type Tail, useLive } from "../live.ts";
-import { ChoiceFilter, Empty, Heading, State, Table, TextFilter } from "../parts.tsx";
+import { ChoiceFilter, TextFilter } from "../filters.tsx";
+import { type Link, useLive } from "../live.ts";
+import { Empty, Heading, State, Table } from "../parts.tsx";
 import { useStatus } from "../status.ts";
+import { type LiveEvent, MOST_ROWS, type Row, type Tail } from "../tail.ts";
 import * as words from "../words.ts";
 
 const FILTERS = ["kind", "source", "destination", "type", "user"] as const;
@@ -26,7 +28,7 @@ export function Live(): JSX.Element {
       <Announced link={link} tail={tail} paused={paused} />
       <Standing link={link} tail={tail} paused={paused} />
       {tail.rows.length === 0 ? (
-        <Nothing narrowed={narrowed} />
+        <Nothing link={link} narrowed={narrowed} />
       ) : (
         // Rows must not move away from under the keyboard.
         <div onFocusin={({ target }: FocusEvent) => target instanceof HTMLAnchorElement && setPaused(true)}>
@@ -41,7 +43,7 @@ export function Live(): JSX.Element {
   );
 }
 
-const HEAD = ["When", "What", "Event", "From, to", "Details"];
+const HEAD = ["What", "Event", "From, to", "Details"];
 
 const TYPES = ["identify", "track", "page", "screen", "group", "alias", "delete"];
 
@@ -66,21 +68,19 @@ function Standing({ link, tail: { rows, held, counts, unseen }, paused }: Watche
     <>
       {link.kind === "lost" ? (
         <p class="problem">
-          Lost at {words.clockTime(new Date(link.at).toISOString())}: {link.why.message}. The page tries again by
-          itself.
+          No stream since {words.clockTime(new Date(link.since).toISOString())}: {link.why.message}. The page keeps
+          trying.
         </p>
       ) : null}
-      <p class="quiet standing">
+      <p class="quiet">
         <span>{passed(counts)} so far.</span>{" "}
-        {rows.length < MANY ? null : <span>The newest {rows.length} are shown.</span>}{" "}
+        {rows.length < MOST_ROWS ? null : <span>The newest {rows.length} are shown.</span>}{" "}
         {unseen > 0 ? <strong>{words.exact(unseen)} not shown: sampled. </strong> : null}
         {paused ? <strong>{words.some(held.length, "new one", "new ones")} held back.</strong> : null}
       </p>
     </>
   );
 }
-
-const MANY = 200;
 
 function passed({ accepted, refused, attempted }: Tail["counts"]): string {
   const attempts = words.some(attempted, "attempt", "attempts");
@@ -113,7 +113,8 @@ const LINKS: Readonly<Record<Link["kind"], string>> = {
   resting: "Resting while the tab is hidden",
 };
 
-function Nothing({ narrowed }: { readonly narrowed: boolean }): JSX.Element {
+function Nothing({ link, narrowed }: { readonly link: Link; readonly narrowed: boolean }): JSX.Element | null {
+  if (link.kind !== "live") return null;
   if (narrowed) {
     return (
       <Empty title="Nothing that matches has happened yet">
@@ -132,13 +133,11 @@ function Nothing({ narrowed }: { readonly narrowed: boolean }): JSX.Element {
 const EventRow = memo(
   ({ row: { event } }: { readonly row: Row }): JSX.Element => (
     <tr>
-      <td>
+      <td class="line">
+        <State state={stateOf(event)} />{" "}
         <time datetime={event.at} title={`${words.moment(event.at)}, ${event.at}`}>
           {words.clockTime(event.at)}
         </time>
-      </td>
-      <td>
-        <State state={stateOf(event)} />
       </td>
       <td>{nameOf(event)}</td>
       <td>{pathOf(event)}</td>

@@ -29,31 +29,38 @@ function Problems({ status: { problems } }: { readonly status: Status }): JSX.El
   if (problems.length === 0) return <p class="well">✓ Everything flows.</p>;
   return (
     <Section title={words.some(problems.length, "problem", "problems")}>
-      <ul class="problems">
-        {problems.map(({ level, code, what, since, remedy, destination }) => (
-          <li key={`${code} ${what}`} class={level}>
-            <p>
-              <State state={level} /> {what}
-              {since === null ? null : (
-                <>
-                  {", since "}
-                  <Ago at={since} />
-                </>
-              )}
-            </p>
-            <p class="quiet">
-              What to do: {remedy}
-              {destination === undefined ? null : (
-                <>
-                  {" · "}
-                  <a href={pathTo("destinations", destination)}>{destination}</a>
-                </>
-              )}
-            </p>
-          </li>
-        ))}
-      </ul>
+      <ProblemList problems={problems} />
     </Section>
+  );
+}
+
+/** What is wrong, since when, and what to do about it. */
+export function ProblemList({ problems }: Pick<Status, "problems">): JSX.Element {
+  return (
+    <ul class="problems">
+      {problems.map(({ level, code, what, since, remedy, destination }) => (
+        <li key={`${code} ${what}`} class={level}>
+          <p>
+            <State state={level} /> {what}
+            {since === null ? null : (
+              <>
+                {", since "}
+                <Ago at={since} />
+              </>
+            )}
+          </p>
+          <p class="quiet">
+            What to do: {remedy}
+            {destination === undefined ? null : (
+              <>
+                {" · "}
+                <a href={pathTo("destinations", destination)}>{destination}</a>
+              </>
+            )}
+          </p>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -3,7 +3,8 @@ import type { rejectionList } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress } from "../address.ts";
 import { usePolled } from "../api.ts";
-import { Ago, ChoiceFilter, Copy, Empty, Facts, Heading, Loaded, State } from "../parts.tsx";
+import { ChoiceFilter } from "../filters.tsx";
+import { Ago, Copy, Empty, Facts, Heading, Loaded, State } from "../parts.tsx";
 import { useStatus } from "../status.ts";
 import * as words from "../words.ts";
 
@@ -58,7 +59,7 @@ function Filters({ rejected }: { readonly rejected: Rejections }): JSX.Element {
 function Nothing({ narrowed, all }: { readonly narrowed: boolean; readonly all: number }): JSX.Element {
   if (!narrowed || all === 0) {
     return (
-      <Empty title="No call was turned away">
+      <Empty title="No call was turned away since the daemon was started">
         If calls are missing all the same, they have not reached the daemon: look at <a href="/sources">the sources</a>,
         or run <code>fairlead send --help</code> to send one by hand.
       </Empty>
@@ -105,7 +106,7 @@ function Card({ one }: { readonly one: Rejection }): JSX.Element {
         </summary>
         <Facts facts={factsOf(one)} />
         <p class="quiet">The call begins with:</p>
-        <pre>{sample}</pre>
+        <pre tabindex={0}>{sample}</pre>
         <Copy text={sample} />
       </details>
     </li>

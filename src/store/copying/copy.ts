@@ -28,6 +28,7 @@ export type Source = {
   isUnfinished(): Promise<boolean>;
   /** Stays the same as long as the outbox exists. */
   identity(): Promise<number>;
+  /** Another one once a daemon has opened it, or has gone on after it was frozen. Cheap: it is asked for with each batch. */
   state(): Promise<number>;
   secrets(): Promise<Secrets>;
   /** How many rows a part has. */
@@ -46,6 +47,8 @@ export type Target = {
   /** Null if no copy has begun. */
   mark(): Promise<Mark | null>;
   isEmpty(): Promise<boolean>;
+  /** Whether a daemon has it open after all, which it had when the copy began. Cheap: it is asked for with each batch. */
+  isInUse(): Promise<boolean>;
   begin(mark: Mark, secrets: Secrets): Promise<void>;
   /** One transaction. */
   write(batch: Batch, mark: Mark): Promise<void>;
@@ -63,6 +66,7 @@ type CopyFaultCode =
   | "target_not_empty"
   | "copy_of_another"
   | "source_changed"
+  | "outbox_in_use"
   | "copy_differs"
   | "interrupted";
 
@@ -110,7 +114,8 @@ async function begin(source: Source, target: Target): Promise<Begun | CopyFault>
 }
 
 /** Answers how many rows there are. */
-async function copyParts({ source, target, stepped, signal }: CopyJob, mark: Mark): Promise<number | CopyFault> {
+async function copyParts(job: CopyJob, mark: Mark): Promise<number | CopyFault> {
+  const { source, target, stepped, signal } = job;
   const counts: number[] = [];
   for (const part of PARTS) counts.push(await source.count(part));
   const total = sum(counts);
@@ -121,6 +126,9 @@ async function copyParts({ source, target, stepped, signal }: CopyJob, mark: Mar
     let rows = index === mark.part ? mark.rows : 0;
     for await (const batch of source.batches(part, rows)) {
       if (signal.aborted) return interrupted(target);
+      // Rather now than after hours: the copy could not be continued.
+      if ((await source.state()) !== mark.state) return changed(job);
+      if (await target.isInUse()) return inUse(target);
       rows += batch.rows.length;
       await target.write(batch, { ...mark, part: index, rows });
       done += batch.rows.length;
@@ -153,6 +161,10 @@ function ofAnother(source: Source, target: Target): CopyFault {
 function changed({ source, target }: Ends): CopyFault {
   const message = `a daemon has had ${source.name} open since the copy began: empty ${target.name}, and copy again while none runs`;
   return { code: "source_changed", message };
+}
+
+function inUse({ name }: Target): CopyFault {
+  return { code: "outbox_in_use", message: `a daemon has ${name} open: stop all daemons, empty it, and copy again` };
 }
 
 function interrupted({ name }: Target): CopyFault {

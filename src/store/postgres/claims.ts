@@ -28,6 +28,22 @@ export type Claimant = {
 const WAITS = `(EXISTS (SELECT FROM progress p WHERE p.stream = s.id AND NOT p.done)
   OR EXISTS (SELECT FROM tried t WHERE t.stream = s.id AND t.state = 'waiting'))`;
 
+/**
+ * How long a daemon waits for what others have locked, such as one that was frozen in the middle of a transaction, before it
+ * sees to the next thing.
+ */
+export const PATIENCE: Ms = SECOND;
+
+/** Which of these streams this daemon still holds. Nobody takes them before the end of the transaction. */
+export async function keepStreams(tx: Tx, held: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
+  const rows = await tx.query<{ id: number }>(
+    `SELECT s.id FROM unnest($1::smallint[], $2::bigint[]) h (id, epoch) JOIN streams s ON s.id = h.id AND s.epoch = h.epoch
+     ORDER BY s.id FOR KEY SHARE OF s`,
+    [[...held.keys()], [...held.values()]],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Says that the holder of these streams is alive. Answers which of them it still holds. */
 export async function beatStreams(tx: Tx, held: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
   const rows = await tx.query<{ id: number }>(
@@ -118,7 +134,7 @@ export async function claimHome(db: Database, claimant: Claimant): Promise<Held>
       const [free] = await tx.query<Held>(
         "SELECT id AS stream, epoch FROM streams WHERE holder IS NULL ORDER BY id LIMIT 1",
       );
-      if (free) return takeCounted(tx, free, claimant);
+      if (free) return takeOver(tx, free, claimant);
       const [made] = await tx.query<Held>(
         `INSERT INTO streams SELECT coalesce(max(id), 0) + 1, $1, 1, the_time(), true FROM streams
          ON CONFLICT DO NOTHING RETURNING id AS stream, epoch`,
@@ -131,11 +147,11 @@ export async function claimHome(db: Database, claimant: Claimant): Promise<Held>
   }
 }
 
-/** Takes the stream if nobody else has meanwhile, and counts its deliveries if its last holder could not write that down. */
-export async function takeCounted(tx: Tx, from: Held, claimant: Claimant): Promise<Held | null> {
+/** Takes the stream if nobody else has meanwhile. Its deliveries are to be counted if its last holder did not write that down. */
+export async function takeOver(tx: Tx, from: Held, claimant: Claimant): Promise<Held | null> {
   const [was] = await tx.query<{ dirty: boolean }>("SELECT dirty FROM streams WHERE id = $1", [from.stream]);
   const taken = await take(tx, from, claimant);
-  if (taken && was?.dirty) await claimant.counts.recount(tx, from.stream);
+  if (taken && was?.dirty) claimant.counts.doubt([from.stream]);
   return taken;
 }
 
@@ -144,7 +160,7 @@ export async function takeCounted(tx: Tx, from: Held, claimant: Claimant): Promi
  * Answers null if the stream is somebody else's.
  */
 export async function take(tx: Tx, { stream, epoch }: Held, { name, pace }: Claimant): Promise<Held | null> {
-  await lockStream(tx, stream);
+  await tx.query("SELECT FROM streams WHERE id = $1 FOR UPDATE", [stream]);
   const [row] = await tx.query<Held>(
     `UPDATE streams SET holder = $3, epoch = epoch + 1, beat_at = the_time(), dirty = true
      WHERE id = $1 AND (holder = $3 OR epoch = $2 AND (holder IS NULL OR beat_at < the_time() - $4)) RETURNING id AS stream, epoch`,
@@ -168,9 +184,4 @@ export async function giveUpAll(tx: Tx, held: ReadonlyMap<number, number>, { nam
   await tx.query("UPDATE leases SET holder = NULL WHERE holder = $1", [name]);
   await tx.query("DELETE FROM daemons WHERE id = $1", [name]);
   await tx.query("DELETE FROM remembered WHERE daemon = $1", [name]);
-}
-
-/** Waits for the writes that are under way in the stream, and holds up others until the transaction ends. */
-export async function lockStream(tx: Tx, stream: number): Promise<void> {
-  await tx.query("SELECT FROM streams WHERE id = $1 FOR UPDATE", [stream]);
 }

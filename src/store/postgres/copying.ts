@@ -43,7 +43,11 @@ export function createPostgresSource(db: Database, name: string): Source {
     isUnfinished: () => isUnfinishedCopy(db),
     identity: async () => fingerprint((await readSecrets(db)).salt),
     // Each daemon takes a stream when it starts.
-    state: async () => fingerprint(JSON.stringify(await db.query("SELECT id, epoch FROM streams ORDER BY id"))),
+    async state() {
+      const streams = await db.query("SELECT id, epoch FROM streams ORDER BY id");
+      const beats = await db.query("SELECT id, beat_at FROM daemons ORDER BY id");
+      return fingerprint(JSON.stringify([streams, beats]));
+    },
     secrets: () => readSecrets(db),
     count: (part) => numberFrom(db, `SELECT count(*) AS value FROM ${typeof part === "string" ? part : part.name}`),
     batches: (part, skip) => readPart(db, part, skip),
@@ -197,6 +201,7 @@ export function createPostgresTarget(db: Database, name: string): Target {
     name,
     mark: () => readMark(db),
     isEmpty: () => isEmpty(db),
+    isInUse: async () => (await liveDaemon(db)) !== null,
     begin: (mark, secrets) =>
       db.transaction(async (tx) => {
         await saveMark(tx, mark);

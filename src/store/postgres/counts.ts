@@ -5,7 +5,7 @@ import type { Sql, Tx } from "./database.ts";
 /**
  * How many deliveries of each destination are in each state, by stream. A row that each commit changes would be what all of
  * them wait for. So the holder of a stream sums up in memory what its appends and settlements change, and writes it with its
- * beat. If it dies before, the next holder counts the rows.
+ * beats. If it dies before, the next holder counts the rows.
  */
 export type Counts = {
   /** Notes a change that has just been committed, in a stream that this daemon holds. */
@@ -20,10 +20,13 @@ export type Counts = {
   drop(stream: number): void;
   /** This daemon holds it now. */
   hold(stream: number): void;
-  /** Counts the deliveries of a stream, whose row must be locked. */
-  recount(tx: Tx, stream: number): Promise<void>;
+  /** What was noted of this stream and is not written. */
+  unwritten(stream: number): readonly Change[];
+  /** Counts the rows of a stream. Answers what has to be added to its counts, of which so much is not written. */
+  compare(tx: Tx, stream: number, unwritten: readonly Change[]): Promise<readonly Change[]>;
   /** It is not known what was written in these streams: a commit was not answered, or the server has crashed. */
   doubt(streams: readonly number[]): void;
+  isDoubted(stream: number): boolean;
   /** The streams whose rows have to be counted. From then on their sums are trusted again. */
   takeDoubts(): readonly number[];
 };
@@ -55,6 +58,7 @@ export function createCounts(): Counts {
     doubt(streams) {
       for (const stream of streams) doubts.add(stream);
     },
+    isDoubted: (stream) => doubts.has(stream),
     takeDoubts() {
       const taken = [...doubts];
       doubts.clear();
@@ -86,12 +90,8 @@ export function createCounts(): Counts {
       forget(stream);
     },
     hold: (stream) => void dropped.delete(stream),
-    async recount(tx, stream) {
-      forget(stream);
-      // Rows of zero stay: a deletion names the destinations that have ever got anything.
-      await tx.query("UPDATE counts SET count = 0 WHERE stream = $1", [stream]);
-      await tx.query(RECOUNT, [stream]);
-    },
+    unwritten: (stream) => [...noted.values(), ...writing.values()].filter((change) => change.stream === stream),
+    compare,
   };
 }
 
@@ -105,16 +105,24 @@ async function sumAll(sql: Sql, unwritten: () => readonly Change[]): Promise<rea
 
 const ALL = "SELECT destination, state, sum(count)::bigint AS count FROM counts GROUP BY destination, state";
 
-const RECOUNT = `
-  INSERT INTO counts
-  SELECT $1, destination, state, sum(count) FROM (
-    SELECT destination, 'waiting' AS state, sum(bit_count(waiting)) AS count FROM progress WHERE stream = $1 GROUP BY 1
-    UNION ALL
-    SELECT destination, 'delivered', sum(bit_count(delivered)) FROM progress WHERE stream = $1 GROUP BY 1
-    UNION ALL
-    SELECT destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY 1, 2
-  ) AS kept GROUP BY destination, state
-  ON CONFLICT (stream, destination, state) DO UPDATE SET count = excluded.count`;
+async function compare(tx: Tx, stream: number, unwritten: readonly Change[]): Promise<readonly Change[]> {
+  const sums = new Map<string, Change>();
+  for (const change of await tx.query<Change>(KEPT, [stream])) bump(sums, change);
+  const counted = await tx.query<Change>(COUNTED, [stream]);
+  for (const change of [...counted, ...unwritten]) bump(sums, { ...change, by: -change.by });
+  return [...sums.values()].filter(({ by }) => by !== 0);
+}
+
+const COUNTED = "SELECT stream, destination, state, count AS by FROM counts WHERE stream = $1";
+
+const KEPT = `
+  SELECT $1::smallint AS stream, destination, state, by
+  FROM (
+    SELECT destination, sum(bit_count(waiting)) AS waiting, sum(bit_count(delivered)) AS delivered
+    FROM progress WHERE stream = $1 GROUP BY destination
+  ) AS bits, LATERAL (VALUES ('waiting', waiting), ('delivered', delivered)) AS each (state, by)
+  UNION ALL
+  SELECT $1, destination, state, count(*) FROM tried WHERE stream = $1 GROUP BY destination, state`;
 
 function bump(sums: Map<string, Change>, change: Change): void {
   const key = `${change.stream} ${change.state} ${change.destination}`;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../model/ports.ts";
-import type { At } from "../../model/units.ts";
+import type { At, Ms } from "../../model/units.ts";
 import { asAway, CommitLost, isLost, isTransient } from "./errors.ts";
 
 /** One connection of the pool. A query that fails leaves it usable, unless the connection itself was lost. */
@@ -36,6 +36,10 @@ export type Database = Sql & {
 type TransactionOptions = {
   /** Losing it in a crash of the server costs nothing but a repeat: the commit does not wait for the disk. */
   readonly mayBeLost?: boolean;
+  /** How long a statement waits at most for what others have locked; if left out, as long as the connection says. */
+  readonly patience?: Ms;
+  /** It sees what was committed before its first statement, until its end, and changes nothing. */
+  readonly snapshot?: boolean;
 };
 
 /** How often a transaction, or a statement by itself, is run until a conflict is an error. */
@@ -45,8 +49,12 @@ export function createDatabase(pool: Pool, clock: Pick<Clock, "now">): Database 
   let isClosed = false;
   return {
     query: (text, values) => withoutConflict((connection) => connection.query(text, values)),
-    transaction(run, { mayBeLost = false } = {}) {
-      const begin = mayBeLost ? "BEGIN; SET LOCAL synchronous_commit = off" : "BEGIN";
+    transaction(run, { mayBeLost = false, patience, snapshot = false } = {}) {
+      const settings = [
+        ...(mayBeLost ? ["SET LOCAL synchronous_commit = off"] : []),
+        ...(patience === undefined ? [] : [`SET LOCAL lock_timeout = ${patience}`]),
+      ];
+      const begin = [snapshot ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN", ...settings].join("; ");
       return withoutConflict((connection) => once(connection, begin, run));
     },
     close() {

@@ -4,7 +4,7 @@
  */
 export type Gate = {
   together<T>(work: () => Promise<T>): Promise<T>;
-  alone(work: () => Promise<void>): Promise<void>;
+  alone<T>(work: () => Promise<T>): Promise<T>;
 };
 
 export function createGate(): Gate {
@@ -29,7 +29,7 @@ export function createGate(): Gate {
       closed = promise;
       try {
         if (inside > 0) await nobodyInside();
-        await work();
+        return await work();
       } finally {
         emptied = null;
         closed = null;

@@ -87,12 +87,12 @@ function waitingIn(row: SegmentRow, destination: string, after: number): readonl
   return onesIn(row.waiting, Math.max(0, after + 1 - segment)).flatMap((at) => {
     const [event, body] = [about[at], bodies[at]];
     if (!event || body === undefined) return [];
-    const [, type, messageId] = event;
-    return [untried({ id: segment + at, destination, ref, messageId, type, body, acceptedAt })];
+    const [source, type, messageId] = event;
+    return [untried({ id: segment + at, destination, ref, source, messageId, type, body, acceptedAt })];
   });
 }
 
-type TriedRow = Omit<Delivery, "ref" | "messageId" | "type" | "finals"> & {
+type TriedRow = Omit<Delivery, "ref" | "source" | "messageId" | "type" | "finals"> & {
   readonly stream: number;
   readonly about: string;
   readonly finals: string | null;
@@ -136,8 +136,8 @@ async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Prom
 
 function toDelivery({ stream, about, sum, finals, ...row }: TriedRow): Delivery {
   if (sum !== checksum(about, row.body)) throw damagedRow(row.id);
-  const [, type, messageId]: About = JSON.parse(about);
-  return { ...row, ref: refOf({ stream, segment: 0 }), messageId, type, finals: parseFinals(finals) };
+  const [source, type, messageId]: About = JSON.parse(about);
+  return { ...row, ref: refOf({ stream, segment: 0 }), source, messageId, type, finals: parseFinals(finals) };
 }
 
 const NONE: readonly FinalAnswer[] = [];

@@ -256,32 +256,39 @@ async function startRounds({
   news.on("withdrawn", (deliveries) =>
     tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[], elsewhere: true }),
   );
-  await beat();
-  const watching = [watch("the daemons", beatAgain), watch("the news", news.watch)];
+  await streams.beat();
+  await tend();
+  const rounds = [
+    watch("the daemons", again(streams.beat, "tell the other daemons that this one is alive")),
+    watch("the streams", again(tend, "look after the streams")),
+    watch("the news", news.watch),
+  ];
   return {
     async stop() {
       stopping.abort();
-      await Promise.all(watching);
+      await Promise.all(rounds);
     },
   };
 
-  async function beat(): Promise<void> {
-    await streams.beat();
+  async function tend(): Promise<void> {
+    await streams.tend();
     await size.look(streams.leads());
   }
 
-  async function beatAgain(signal: AbortSignal): Promise<void> {
-    let wait = pace.beat;
-    while (!signal.aborted) {
-      await clock.sleep(wait, signal);
-      if (signal.aborted) return;
-      wait = await beat().then(() => pace.beat, failed);
-    }
-  }
+  function again(run: () => Promise<void>, doing: string): (signal: AbortSignal) => Promise<void> {
+    return async (signal) => {
+      let wait = pace.beat;
+      while (!signal.aborted) {
+        await clock.sleep(wait, signal);
+        if (signal.aborted) return;
+        wait = await run().then(() => pace.beat, failed);
+      }
+    };
 
-  function failed(error: unknown): Ms {
-    report.storeFailed("tell the other daemons that this one is alive", error);
-    return AFTER_FAILURE;
+    function failed(error: unknown): Ms {
+      report.storeFailed(doing, error);
+      return AFTER_FAILURE;
+    }
   }
 
   function watch(what: string, run: (signal: AbortSignal) => Promise<void>): Promise<void> {

@@ -1,4 +1,5 @@
 import type { DeliveryRef } from "../../model/delivery.ts";
+import { StoreAway } from "../../model/fault.ts";
 import type { Clock, StoreChange } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
 import {
@@ -10,14 +11,15 @@ import {
   findOrphans,
   giveUpAll,
   type Held,
+  keepStreams,
   letGo,
-  lockStream,
+  PATIENCE,
   runForWork,
   take,
-  takeCounted,
+  takeOver,
 } from "./claims.ts";
 import type { Database } from "./database.ts";
-import { CommitLost } from "./errors.ts";
+import { CommitLost, isLost } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { createTurns, type InTurn } from "./turns.ts";
 
@@ -37,8 +39,13 @@ export type Streams = {
   beatAt(): At;
   /** How many daemons were alive then. */
   alive(): number;
-  /** Says that this daemon is alive, and takes what there is to take. Rejects when the database fails. */
+  /** Says that this daemon is alive. Rejects when the database fails. */
   beat(): Promise<void>;
+  /**
+   * Takes what there is to take, the work that one does for all as well, and writes counts. It may have to wait for what others
+   * have locked: beats go on meanwhile. Rejects when the database fails, or when something has to wait for the next time.
+   */
+  tend(): Promise<void>;
   /** A write was refused: the stream is somebody else's, or has another epoch here as well by now. */
   refused(held: Held): Promise<void>;
   /**
@@ -70,6 +77,10 @@ type State = {
   beatAt: At;
   /** How many daemons are alive. */
   alive: number;
+  /** What others hold by now, as the last beats have found. */
+  readonly lost: Held[];
+  /** Whether the server may have forgotten settlements. */
+  isForgetful: boolean;
   /** Epochs change one after the other: what was changed in the database has to be known here before anybody compares. */
   readonly inTurn: InTurn;
 };
@@ -80,7 +91,8 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
   const home = await claimHome(db, parts);
   const never = Number.NEGATIVE_INFINITY;
   const before = { leadsUntil: never, beatsSince: never, beatAt: never, alive: 1 };
-  const state: State = { held: new Map(), home, ...before, inTurn: createTurns() };
+  const found = { lost: [], isForgetful: false };
+  const state: State = { held: new Map(), home, ...before, ...found, inTurn: createTurns() };
   keep(state, home, parts);
 
   return {
@@ -89,9 +101,10 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
     leads: () => clock.now() < state.leadsUntil,
     beatAt: () => state.beatAt,
     alive: () => state.alive,
-    async beat() {
+    beat: () => beat(state, parts),
+    async tend() {
       try {
-        await beat(state, parts);
+        await tend(state, parts);
       } catch (error) {
         if (error instanceof CommitLost) {
           counts.doubt([...state.held.keys()]);
@@ -114,34 +127,68 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
 }
 
 async function beat(state: State, parts: StreamsParts): Promise<void> {
-  const { db, pace, counts, clock, daemon, tell, elected } = parts;
+  const { db, pace, clock, daemon, tell } = parts;
   const held = new Map(state.held);
   const startedAt = clock.now();
   if (startedAt - state.beatAt > pace.silence) state.beatsSince = startedAt;
-  const { ours, leads, alive, remembered } = await db.transaction(async (tx) => {
+  const { ours, alive, remembered } = await db.transaction(async (tx) => {
     const still = await beatStreams(tx, held);
-    const living = await beatDaemon(tx, parts, daemon());
-    await counts.write(tx, lostIn(held, still));
-    return { ours: still, ...living, leads: await runForWork(tx, parts) };
+    return { ours: still, ...(await beatDaemon(tx, parts, daemon())) };
   });
-  counts.written();
   const isFirst = state.beatAt === Number.NEGATIVE_INFINITY;
   state.beatAt = startedAt;
   if (alive !== state.alive) tell({ kind: "daemons", alive });
   state.alive = alive;
+  const lost = lostIn(held, ours);
+  state.lost.push(...[...held].filter(([stream]) => lost.has(stream)).map(([stream, epoch]) => ({ stream, epoch })));
+  // The server has crashed, or a standby has taken its place: it may have forgotten the last settlements, whose commits do not
+  // wait for the disk.
+  if (!remembered && !isFirst) state.isForgetful = true;
+}
+
+/** What comes after a beat. Each of these may have to wait for others, and none keeps the next one from its turn. */
+const CHORES: readonly ((state: State, parts: StreamsParts) => Promise<void>)[] = [
+  retakeLost,
+  leadIfFree,
+  takeOrphans,
+  writeCounts,
+  recountDoubts,
+  letGoOfOthers,
+];
+
+async function tend(state: State, parts: StreamsParts): Promise<void> {
+  const failed: unknown[] = [];
+  for (const chore of CHORES) {
+    try {
+      await chore(state, parts);
+    } catch (error) {
+      // Each of them would wait for a database that is away.
+      if (isLost(error)) throw error;
+      failed.push(error);
+    }
+  }
+  if (failed.length > 0) throw failed[0];
+}
+
+function retakeLost(state: State, parts: StreamsParts): Promise<void> {
+  return retakeAll(state.lost.splice(0), state, parts);
+}
+
+async function leadIfFree(state: State, parts: StreamsParts): Promise<void> {
+  const { db, pace, clock, elected } = parts;
+  const startedAt = clock.now();
+  const leads = await db.transaction((tx) => runForWork(tx, parts), { patience: PATIENCE });
   const led = startedAt < state.leadsUntil;
   // Others count from the answer of the database, so that this one stops first.
   state.leadsUntil = leads ? startedAt + pace.silence : 0;
   if (leads && !led) elected();
-  const lost = [...held].flatMap(([stream, epoch]) => (ours.has(stream) ? [] : [{ stream, epoch }]));
-  await retakeAll(lost, state, parts);
-  // The server has crashed, or a standby has taken its place: it may have forgotten the last settlements, whose commits do not
-  // wait for the disk.
-  const isForgetful = !remembered && !isFirst;
-  if (isForgetful) counts.doubt([...state.held.keys()]);
-  await recountDoubts(state, parts).finally(() => isForgetful && tell({ kind: "moved" }));
-  await state.inTurn(() => takeOrphans(state, parts));
-  await letGoOfOthers(state, parts);
+}
+
+async function writeCounts({ held }: State, { db, counts }: StreamsParts): Promise<void> {
+  await db.transaction(async (tx) => counts.write(tx, lostIn(held, await keepStreams(tx, held))), {
+    patience: PATIENCE,
+  });
+  counts.written();
 }
 
 /** Those that are not among `ours`. */
@@ -149,23 +196,55 @@ function lostIn(held: ReadonlyMap<number, number>, ours: ReadonlySet<number>): R
   return new Set([...held.keys()].filter((stream) => !ours.has(stream)));
 }
 
-/** While nothing is written here: what is committed is either in both, the tables and the memory, or in neither. */
-async function recountDoubts({ held }: State, { db, counts, gate }: StreamsParts): Promise<void> {
+async function recountDoubts(state: State, parts: StreamsParts): Promise<void> {
+  const { held, isForgetful } = state;
+  const { counts, tell } = parts;
+  if (isForgetful) counts.doubt([...held.keys()]);
   const doubts = counts.takeDoubts();
-  if (doubts.length === 0) return;
-  await gate.alone(async () => {
-    try {
-      for (const stream of doubts.filter((one) => held.has(one))) {
-        await db.transaction(async (tx) => {
-          await lockStream(tx, stream);
-          await counts.recount(tx, stream);
-        });
-      }
-    } catch (error) {
-      counts.doubt(doubts);
-      throw error;
-    }
+  try {
+    for (const stream of doubts) if (held.has(stream)) await recount(stream, state, parts);
+  } catch (error) {
+    counts.doubt(doubts);
+    throw error;
+  }
+  state.isForgetful = false;
+  if (isForgetful) tell({ kind: "moved" });
+}
+
+/**
+ * Counts the rows as they are at one moment, at which nothing is being written here: what is committed by then is either in
+ * both, the tables and the memory, or in neither. Writes go on while it counts, and so does what they note: only the difference
+ * is added in the end.
+ */
+async function recount(stream: number, { held }: State, { db, counts, gate }: StreamsParts): Promise<void> {
+  let hasBegun = false;
+  const counting = await gate.alone(async () => {
+    const begun = Promise.withResolvers<void>();
+    const missing = db.transaction(
+      async (tx) => {
+        // Run again, it would see another moment.
+        if (hasBegun) throw new StoreAway("a migration got in the way of counting");
+        hasBegun = true;
+        await tx.query("SELECT FROM control");
+        const unwritten = counts.unwritten(stream);
+        begun.resolve();
+        return counts.compare(tx, stream, unwritten);
+      },
+      { snapshot: true },
+    );
+    await Promise.race([begun.promise, missing]);
+    return { missing };
   });
+  const missing = await counting.missing;
+  const epoch = held.get(stream);
+  if (epoch === undefined) return;
+  await db.transaction(
+    async (tx) => {
+      // Somebody else who has taken the stream counts it.
+      if ((await keepStreams(tx, new Map([[stream, epoch]]))).size > 0) await counts.add(tx, missing);
+    },
+    { patience: PATIENCE },
+  );
 }
 
 /**
@@ -177,7 +256,7 @@ async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
   const mayJudge = clock.now() - state.beatsSince >= pace.silence;
   let taken = 0;
   for (const one of await findOrphans(db, state.held, { name, pace, mayJudge })) {
-    const now = await db.transaction((tx) => takeCounted(tx, one, parts));
+    const now = await db.transaction((tx) => takeOver(tx, one, parts), { patience: PATIENCE });
     if (now === null) continue;
     keep(state, now, parts);
     taken += 1;
@@ -187,12 +266,15 @@ async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
 
 /** A stream that was taken over is given up once nothing waits in it, so that a daemon that starts can have it. */
 async function letGoOfOthers({ held, home }: State, { db, name, counts }: StreamsParts): Promise<void> {
-  const others = [...held.keys()].filter((stream) => stream !== home.stream);
+  const others = [...held.keys()].filter((stream) => stream !== home.stream && !counts.isDoubted(stream));
   if (others.length === 0) return;
-  const idle = await db.transaction(async (tx) => {
-    await counts.write(tx);
-    return letGo(tx, others, name);
-  });
+  const idle = await db.transaction(
+    async (tx) => {
+      await counts.write(tx, lostIn(held, await keepStreams(tx, held)));
+      return letGo(tx, others, name);
+    },
+    { patience: PATIENCE },
+  );
   counts.written();
   for (const stream of idle) held.delete(stream);
 }

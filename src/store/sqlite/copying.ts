@@ -224,6 +224,8 @@ export function createSqliteTarget(db: Database, name: string): Target {
     name,
     mark: async () => readMark(db),
     isEmpty: async () => ["segments", "contents", "tried"].every((table) => numberFrom(db, countRows(table)) === 0),
+    // Its lock keeps all others away.
+    isInUse: async () => false,
     begin: async (mark, { salt, callKey }) =>
       inTransaction(db, () => {
         db.prepare("UPDATE salt SET value = ?").run(salt);

@@ -77,9 +77,9 @@ function createReadFirst({ report, rows, open }: ReadQueueParts): (ask: QueueAsk
     for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
       const [event, body] = [about[at], bodies[at]];
       if (!event || !body) throw damaged(segment, `it does not say what event ${segment + at} is`);
-      const [, type, messageId] = event;
+      const [source, type, messageId] = event;
       deliveries.push(
-        untried({ id: segment + at, destination, ref: refOf(segment), messageId, type, body, acceptedAt }),
+        untried({ id: segment + at, destination, ref: refOf(segment), source, messageId, type, body, acceptedAt }),
       );
     }
     return deliveries;
@@ -142,7 +142,7 @@ function skipDamaged<T>(destination: string, report: StoreReport, read: () => T)
   }
 }
 
-type Tried = Omit<Delivery, "ref" | "messageId" | "type" | "finals"> & {
+type Tried = Omit<Delivery, "ref" | "source" | "messageId" | "type" | "finals"> & {
   about: string;
   finals: string | null;
   sum: number | null;
@@ -186,8 +186,8 @@ function toDelivery(event: number, found: Tried | undefined): Delivery {
   if (!found) throw damagedRow(event);
   const { about, finals, sum, ...row } = found;
   if (sum !== null && sum !== checksum(about, row.body)) throw damagedRow(row.id);
-  const [, type, messageId]: About = JSON.parse(about);
-  return { ...row, ref: NOWHERE, messageId, type, finals: parseFinals(finals) };
+  const [source, type, messageId]: About = JSON.parse(about);
+  return { ...row, ref: NOWHERE, source, messageId, type, finals: parseFinals(finals) };
 }
 
 const NONE: readonly FinalAnswer[] = [];

@@ -37,7 +37,10 @@ type Sent = { readonly entries: readonly Entry[]; readonly life: Life };
 
 function hear(world: World, { entries, life }: Sent, { status, json }: Answer, bad = 0): void {
   for (const entry of entries) entry.open -= 1;
-  if (status !== 200) return hearRefusal(world, entries, { status, json });
+  if (status !== 200) {
+    hearRefusal(world, entries, { status, json });
+    return;
+  }
   for (const entry of entries) entry.answeredAt ??= life.clock.now();
   hearReceipts(world, { entries, life }, { json, bad });
 }

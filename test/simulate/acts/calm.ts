@@ -1,5 +1,6 @@
 import { GB, MINUTE, SECOND } from "../../../src/model/units.ts";
 import type { Act } from "../acts.ts";
+import { checkPrompt } from "../checks/turns.ts";
 import { advance } from "../world/ask.ts";
 import { ALL_MANNERS, type Manner } from "../world/network.ts";
 import { nameOf, readRows } from "../world/rows.ts";
@@ -42,6 +43,8 @@ async function calmTogether(world: World, all: boolean): Promise<void> {
   await world.engine.trouble?.end(world);
   if (all) for (const name of DESTINATIONS) await resumeOne(world, name);
   await advance(world, TO_TAKE_OVER);
+  await world.engine.catchUp(world);
+  checkPrompt(world, await readRows(world));
   for (const life of world.lives) {
     world.life = life;
     for (const destination of DESTINATIONS) await retryAll.run(world, { destination });

@@ -25,8 +25,7 @@ function checkOne(world: World, entry: Entry): void {
     .filter((other) => other !== entry && (other.event !== null || other.gone));
   if (others.some((other) => entry.at - other.at <= DAY)) return;
   // It came and went in this step: every receiver has it.
-  const has = (destination: string): boolean =>
-    world.tracks.of(messageId, destination).some(isTaken);
+  const has = (destination: string): boolean => world.tracks.of(messageId, destination).some(isTaken);
   if (isCleared(world) && [...entry.takers].every(has)) {
     entry.gone = true;
     return;

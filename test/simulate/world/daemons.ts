@@ -15,6 +15,9 @@ const TO_LEARN: Ms = 5 * SECOND;
 /** When a daemon that has died is followed by another one; by its number. */
 type Comebacks = Map<number, At>;
 
+/** Turns of the event loop for what happens at one point in time: far more than that is a circle. */
+const MOST_TURNS = 100_000;
+
 type Parts = { readonly server: FalseServer; readonly comebacks: Comebacks; clock: FalseClock };
 
 export async function createServerEngine(): Promise<Engine> {
@@ -23,7 +26,7 @@ export async function createServerEngine(): Promise<Engine> {
   return {
     isShared: true,
     async begin(world, daemons) {
-      parts.clock = createFalseClock();
+      parts.clock = createFalseClock(undefined, MOST_TURNS);
       comebacks.clear();
       await server.empty();
       for (let nth = 0; nth < daemons; nth += 1) await start(world, nth, parts);

@@ -66,7 +66,7 @@ export async function startLife(world: World, { path, clock, number, nth, opened
   };
   world.life = life;
   world.lives[nth] = life;
-  forgetTurns(world.turns, clock.now());
+  if (!world.engine.isShared) forgetTurns(world.turns, clock.now());
   world.engine.attach(world, life);
   let failure: unknown = null;
   life.app.start().then(
@@ -91,10 +91,15 @@ export function configOf({ fault }: World, shape: Shape, path: string): Config {
   return fault?.config?.(config) ?? config;
 }
 
-/** A process can die here: whatever it has begun ends in the middle, and another one finds what is in the outbox. */
-export function moment(world: World, life: Life): void {
+/**
+ * A process can die here: whatever it has begun ends in the middle, and another one finds what is in the outbox. `answer`: a
+ * receiver has answered, and nobody knows it yet.
+ */
+export function moment(world: World, life: Life, what?: "answer"): void {
   const { doom, lives, reading } = world;
   if (isHalted(life) || doom === null || doom.nth !== life.nth || lives[life.nth] !== life || reading) return;
+  if (doom.from === what) doom.from = undefined;
+  if (doom.from) return;
   doom.moments -= 1;
   if (doom.moments > 0) return;
   world.doom = null;
@@ -231,7 +236,7 @@ function createReport(world: World, life: () => Life): Report {
         const { dead, clock, number } = life();
         if (dead || QUIET.has(what)) return;
         if (what === "unexpected") wrong(world, `something that should be impossible: ${describe(args)}`);
-        if (what.startsWith("lane") && isBack(world.turns, String(args[1]), what))
+        if (what.startsWith("lane") && isBack(world.turns, { url: String(args[1]), life: number }, what))
           world.tracks.reopenedAt.set(String(args[0]), clock.now());
         if (what === "laneOpened") world.tracks.silentUntil.delete(String(args[1]));
         world.told.push({ what, args, at: clock.now(), life: number });

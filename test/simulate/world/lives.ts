@@ -1,12 +1,12 @@
 /** One process after the other, on the files of SQLite. */
 
-import { openStore } from "../../../src/store/sqlite/store.ts";
 import type { Boot } from "../../../src/model/timeline.ts";
 import { type At, type Ms, SECOND } from "../../../src/model/units.ts";
+import { openStore } from "../../../src/store/sqlite/store.ts";
+import { createFalseClock } from "../../flow/clock.ts";
 import { checkLine, noteLine, type Pause } from "../checks/clocks.ts";
 import { advanceUntil } from "./ask.ts";
 import { endStop, reopenStops } from "./clocks.ts";
-import { createFalseClock } from "../../flow/clock.ts";
 import { createFalseDisk, diskError, type FalseDisk } from "./disk.ts";
 import { type Birth, moment, startLife } from "./life.ts";
 import { readRows } from "./rows.ts";

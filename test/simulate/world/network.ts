@@ -30,7 +30,7 @@ export function createPost(world: World, life: () => Life): Post {
     noteTaken(world.turns, asked.url, { taken, startAt: asked.at, at: here.clock.now() });
     noteNetwork(world, asked, meaning);
     world.tracks.end(asked, { meaning, silence: silence * 1_000 }, here.clock.now());
-    moment(world, here);
+    moment(world, here, "answer");
     if (isHalted(here)) await runsAgain(here);
     return reply;
   };

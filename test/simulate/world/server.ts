@@ -2,6 +2,7 @@
  * PostgreSQL under several daemons, as false as the network: it goes by the false clock, and the connections of a daemon can be
  * ended, kept away from it, or lose the answer to a commit. A daemon can be killed or suspended before and after each statement.
  */
+import type { At } from "../../../src/model/units.ts";
 import type { Connection, Pool } from "../../../src/store/postgres/database.ts";
 import { createDatabase } from "../../../src/store/postgres/database.ts";
 import { ConnectionLost } from "../../../src/store/postgres/errors.ts";
@@ -9,7 +10,7 @@ import { prepareSchema } from "../../../src/store/postgres/migrate.ts";
 import { createFalseClock, type FalseClock } from "../../flow/clock.ts";
 import { followClock, type TestPool, type TestServer } from "../../store/postgres/bed.ts";
 import { startPglite } from "../../store/postgres/pglite.ts";
-import type { Fault } from "../faults.ts";
+import type { Fault, Statement } from "../faults.ts";
 import { isHalted, moment, runsAgain } from "./life.ts";
 import type { Life, World } from "./world.ts";
 
@@ -35,11 +36,12 @@ export async function createFalseServer(): Promise<FalseServer> {
   const server = await startPglite();
   const setup = await prepare(server);
   const lines = new Map<Life, Line>();
+  const hands: Hands = { showing: null };
   let emptied = 0;
 
   return {
     connect(world, life, clock) {
-      const line = createLine(server, { world, life, clock });
+      const line = createLine(server, hands, { world, life, clock });
       lines.set(life, line);
       return line;
     },
@@ -53,6 +55,7 @@ export async function createFalseServer(): Promise<FalseServer> {
     loseAnswer: (life) => lines.get(life)?.loseAnswer(),
     async empty() {
       lines.clear();
+      hands.showing = null;
       emptied += 1;
       await setup.query(setup.empty);
       if (emptied % TO_CLEAN === 0) await setup.query("VACUUM");
@@ -90,10 +93,12 @@ type Line = Pool & {
   drop(): Promise<void>;
   loseAnswer(): void;
 };
+/** What the clock of the server says: there is one session behind all connections. Null: nobody knows. */
+type Hands = { showing: At | null };
 type Ends = { readonly world: World; readonly life: Life; readonly clock: FalseClock };
 
 /** How one daemon reaches the server. */
-function createLine(server: TestServer, { world, life, clock }: Ends): Line {
+function createLine(server: TestServer, hands: Hands, { world, life, clock }: Ends): Line {
   let pool: Promise<TestPool> | null = null;
   let losesAnswer = false;
   const open = new Set<Connection>();
@@ -101,9 +106,8 @@ function createLine(server: TestServer, { world, life, clock }: Ends): Line {
   return {
     async connect() {
       await mayGo();
-      pool ??= server.connect(SCHEMA).then((made) => followClock(made, clock));
-      const made = await clock.during(pool);
-      return through(await made.connect());
+      pool ??= server.connect(SCHEMA);
+      return through(await clock.during(pool.then((made) => made.connect())));
     },
     async end() {
       await (await pool)?.end();
@@ -113,6 +117,7 @@ function createLine(server: TestServer, { world, life, clock }: Ends): Line {
       const dropped = pool;
       pool = null;
       open.clear();
+      hands.showing = null;
       if (dropped) await clock.during(dropped.then((one) => one.kill()));
     },
     loseAnswer() {
@@ -135,7 +140,7 @@ function createLine(server: TestServer, { world, life, clock }: Ends): Line {
         if (isLost) throw new ConnectionLost("the connection was lost");
         try {
           if (BEGINS.test(text)) open.add(real);
-          const rows = await send<R>(real, { text, values }, world.fault);
+          const rows = await clock.during(send<R>(real, { text, values }, world.fault));
           if (ENDS.test(text)) open.delete(real);
           if (losesAnswer && !open.has(real) && COMMITS.test(text)) {
             losesAnswer = false;
@@ -156,8 +161,15 @@ function createLine(server: TestServer, { world, life, clock }: Ends): Line {
     };
   }
 
-  function send<R>(real: Connection, statement: Parameters<NonNullable<Fault["sql"]>>[0], fault: Fault | null) {
+  async function send<R>(real: Connection, statement: Statement, fault: Fault | null): Promise<readonly R[]> {
     const { text, values } = fault?.sql?.(statement, life) ?? statement;
+    const now = clock.wall();
+    // A transaction that has failed takes no other statement than its end, and what it has set is as it was before.
+    if (now !== hands.showing && !ENDS.test(text)) {
+      await real.query("SELECT set_config('test.now', $1, false)", [String(now)]);
+      hands.showing = now;
+    }
+    if (text === "ROLLBACK") hands.showing = null;
     return real.query<R>(text, values);
   }
 }

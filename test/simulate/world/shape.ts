@@ -87,8 +87,8 @@ export function toConfig(shape: Shape, path: string): Config {
   const { cutoff, concurrency, maxSize, freeDisk, keepDelivered, keepFailed } = shape;
   const listed = DESTINATIONS.filter((name) => shape.destinations[name].listed);
   return makeConfig({
-    outbox: { path, postgres: null, maxSize, freeDisk, keepDelivered, keepFailed },
     delivery: { timeout: 5 * SECOND, cutoff, concurrency },
+    outbox: { path, postgres: null, maxSize, freeDisk, keepDelivered, keepFailed },
     sources: SOURCES.map((name) =>
       makeSource({ name, writeKey: new Secret(keyOf(name)), type: name === "website" ? "web" : "server" }),
     ),
@@ -105,6 +105,7 @@ export function toConfig(shape: Shape, path: string): Config {
         sharedSecrets: one.secrets.map((version) => new Secret(secretOf(name, version))),
         // Its headers name the event, which the body of a delete notification does not.
         standardWebhooks: true,
+        ...{ cutoff, concurrency },
       });
     }),
   });

@@ -272,7 +272,7 @@ function idOf(messageId: string, destination: string): string {
 export type Turns = {
   /** By URL: since when a receiver has answered everything at once. */
   readonly answering: Map<string, At>;
-  /** By URL: since when it has taken nothing; how long that was the last time; and the last that was told of its lane. */
+  /** By URL: since when it has taken nothing; how long that was the last time; and the last that each process told of its lane. */
   readonly failing: Map<string, At>;
   readonly failed: Map<string, Ms>;
   readonly lanes: Map<string, string>;
@@ -293,7 +293,7 @@ export function upset(turns: Turns, at: At): void {
   turns.upsetAt = at;
 }
 
-/** A process that has just begun knows of nobody. */
+/** A process that has just begun, and is alone, knows of nobody. */
 export function forgetTurns(turns: Turns, at: At): void {
   const { answering, failing, failed, lanes, rounds, firsts } = turns;
   for (const map of [answering, failing, failed, lanes, rounds, firsts]) map.clear();
@@ -311,11 +311,15 @@ export function noteTaken({ failing, failed }: Turns, url: string, { taken, star
 type Taken = { readonly taken: boolean; readonly startAt: At; readonly at: At };
 
 /** Something is told of a lane. Answers whether its receiver is back from an outage: what waits for it need not wait any longer. */
-export function isBack({ lanes, failed }: Turns, url: string, what: string): boolean {
-  const before = lanes.get(url);
-  lanes.set(url, what);
+export function isBack({ lanes, failed }: Turns, { url, life }: Lane, what: string): boolean {
+  const lane = `${life} ${url}`;
+  const before = lanes.get(lane);
+  lanes.set(lane, what);
   return what === "laneOpened" && (before === "laneClosed" || (failed.get(url) ?? 0) >= SHORTEST_OUTAGE);
 }
+
+/** `life`: the number of the process that has it. */
+type Lane = { readonly url: string; readonly life: number };
 
 const SHORTEST_OUTAGE: Ms = 5 * MINUTE;
 

@@ -103,8 +103,13 @@ export type Trouble = {
   end(world: World): Promise<void>;
 };
 
-/** After so many more moments of this daemon, this happens to it. */
-export type Doom = { readonly nth: number; moments: number; readonly strike: (life: Life) => void };
+/** After so many more moments of this daemon, this happens to it. `from`: what comes before the first one. */
+export type Doom = {
+  readonly nth: number;
+  moments: number;
+  from?: "answer" | undefined;
+  readonly strike: (life: Life) => void;
+};
 
 export type World = {
   readonly chance: Chance;

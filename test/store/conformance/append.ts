@@ -27,7 +27,7 @@ export function describeAppend(open: OpenStore): void {
       assert.ok(id > 0);
       assert.deepEqual(others, []);
       assert.deepEqual(delivery, {
-        ...{ destination: "crm", messageId: "m7", type: "identify", body: '{"type":"identify"}' },
+        ...{ destination: "crm", source: "website", messageId: "m7", type: "identify", body: '{"type":"identify"}' },
         ...{
           acceptedAt: now,
           attempts: 0,

@@ -77,9 +77,9 @@ export function learnRefs({ handed }: Expected, receipts: readonly Receipt[]): v
 
 const NO_REF = null as unknown as DeliveryRef;
 
-function deliveriesOf({ event, body, deliverTo }: Entry, id: number, now: At): readonly Delivery[] {
+function deliveriesOf({ source, event, body, deliverTo }: Entry, id: number, now: At): readonly Delivery[] {
   return deliverTo.map((destination) => ({
-    ...{ id, destination, ref: NO_REF, messageId: event.messageId, type: event.type, body, acceptedAt: now },
+    ...{ id, destination, ref: NO_REF, source, messageId: event.messageId, type: event.type, body, acceptedAt: now },
     ...{
       attempts: 0,
       firstAttemptAt: null,
