@@ -300,6 +300,8 @@ async function retake(stream: number, state: State, parts: StreamsParts): Promis
   if (held.has(state.home.stream)) return;
   state.home = await claimHome(parts.db, parts);
   keep(state, state.home, parts);
+  // Something may wait in it.
+  parts.tell({ kind: "moved" });
 }
 
 function keep(state: State, held: Held, { counts }: Pick<StreamsParts, "counts">): void {
