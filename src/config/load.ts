@@ -16,6 +16,7 @@ import { Secret } from "../model/secret.ts";
 import { type At, SECOND } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
 import { buildFilter } from "./filter.ts";
+import { warnOfFilters } from "./filter-warnings.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { readPostgres, shownUrl } from "./postgres.ts";
 import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems.ts";
@@ -123,7 +124,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
-  if (config) all.push(...checks.warnOfUnspecified(tree, config));
+  if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }

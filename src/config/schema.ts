@@ -262,13 +262,16 @@ const destination = v.strictObject({
     more: `A field is \`properties.total\`, \`context.country\`, \`traits.plan\`, \`userId\` and so on. Its condition is a value, a
       list of values, or a map with \`not\`, \`gt\`, \`gte\`, \`lt\`, \`lte\` (numbers and times), \`exists: true\`, and
       \`matches\` (a pattern with *, or several). \`any\` and \`all\` take lists of such maps, \`not\` takes one. 7 is not "7". A
-      field that is a list meets a condition if one of its items does. \`fairlead route\` tries an example.`,
+      field that is a list meets a condition if one of its items does. A call without the field does not, unless the condition
+      is \`not\` or \`exists: false\`. Notices that a user is to be deleted are always sent. \`fairlead route\` tries an
+      example (docs/operations.md, "Who gets what").`,
     example: { "properties.total": { gte: 100 }, "context.country": ["DE", "AT"] },
     leftOut: "all calls",
   }),
   sample: key(v.optional(share()), {
     description: "The share of users whose calls it gets, as in 10%.",
-    more: "A user is in it with all calls or with none, and in the same sample after a restart.",
+    more: `A user is in it with all calls or with none, and in the same sample after a restart. Other destinations have other
+      samples.`,
     example: "10%",
     leftOut: "all users",
   }),
