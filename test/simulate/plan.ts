@@ -62,6 +62,7 @@ export function makePlan(seed: number, length: number): Plan {
     keepFailed: chance.pick([30 * DAY, 30 * DAY, 20 * MINUTE]),
     maxSize: chance.pick([GB, GB, GB, 450_000, 700_000]),
     concurrency: chance.pick([64, 64, 1, 3]),
+    rate: seed % 4 === 3 ? 20 : 0,
   };
   const steps = Array.from({ length }, (_, nth): Step => {
     const act = pickAct(chance, WEIGHTS);

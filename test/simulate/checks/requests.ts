@@ -4,6 +4,7 @@ import { stoodStillAtMost } from "../world/clocks.ts";
 import { headerOf, ownerOf, type Shape, secretOf, urlOf } from "../world/shape.ts";
 import type { Asked } from "../world/tracks.ts";
 import { isDoubtful, type Life, meet, type World, wrong } from "../world/world.ts";
+import { checkRate } from "./rate.ts";
 import { checkFirst } from "./turns.ts";
 
 /** What a receiver knows of a request when it comes. */
@@ -23,6 +24,7 @@ const JUDGES: readonly Judge[] = [
   checkHeaders,
   checkServed,
   checkWait,
+  checkRate,
   checkOnce,
   checkDeleted,
   checkFirst,

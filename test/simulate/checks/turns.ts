@@ -5,6 +5,7 @@ import { nameOf, type Row, type Rows } from "../world/rows.ts";
 import { type DestinationName, urlOf } from "../world/shape.ts";
 import { countSince, noteTurn } from "../world/tracks.ts";
 import { meet, type World, wrong } from "../world/world.ts";
+import { isHeldBack } from "./rate.ts";
 import type { Judged } from "./requests.ts";
 
 /**
@@ -82,7 +83,7 @@ export function checkPrompt(world: World, after: Rows): void {
     if (row.state !== "waiting" || (row.dueAt ?? 0) > now) continue;
     const { destination } = row;
     if (world.troubled.has(destination) || after.paused.has(destination)) continue;
-    if (!isServed(world.shape, destination as never)) continue;
+    if (!isServed(world.shape, destination as never) || isHeldBack(world, destination, now)) continue;
     wrong(world, `${nameOf(row)} is due, its receiver is well, and nothing is sent`);
   }
 }

@@ -26,6 +26,8 @@ export type DestinationShape = {
 export type Shape = {
   readonly cutoff: Ms;
   readonly concurrency: number;
+  /** Requests a second to each destination, and at once; 0: as many as it takes. */
+  readonly rate: number;
   readonly maxSize: number;
   readonly freeDisk: number;
   readonly keepDelivered: Ms;
@@ -49,6 +51,7 @@ export const FIRST_DESTINATION: DestinationShape = {
 export const FIRST_SHAPE: Shape = {
   cutoff: 10 * MINUTE,
   concurrency: 64,
+  rate: 0,
   maxSize: GB,
   freeDisk: 0,
   keepDelivered: DAY,
@@ -84,7 +87,7 @@ export function headerOf(destination: string, { header }: DestinationShape): str
 }
 
 export function toConfig(shape: Shape, path: string): Config {
-  const { cutoff, concurrency, maxSize, freeDisk, keepDelivered, keepFailed } = shape;
+  const { cutoff, concurrency, rate, maxSize, freeDisk, keepDelivered, keepFailed } = shape;
   const listed = DESTINATIONS.filter((name) => shape.destinations[name].listed);
   return makeConfig({
     delivery: { timeout: 5 * SECOND, cutoff, concurrency },
@@ -106,6 +109,7 @@ export function toConfig(shape: Shape, path: string): Config {
         // Its headers name the event, which the body of a delete notification does not.
         standardWebhooks: true,
         ...{ cutoff, concurrency },
+        rate: rate === 0 ? null : { requests: rate, per: SECOND, burst: rate },
       });
     }),
   });
