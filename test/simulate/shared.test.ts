@@ -1,8 +1,10 @@
 // Several daemons that share an outbox on PostgreSQL, with a false world, and plans from seeds.
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { before, describe, it } from "node:test";
 import { findFault } from "./find-fault.ts";
-import { makeSharedPlan } from "./plan.ts";
+import { makeSharedPlan, readPlan } from "./plan.ts";
+import { runPlan } from "./run.ts";
 import { search } from "./search.ts";
 import { SHARED_FAULTS } from "./shared-faults.ts";
 import { createServerEngine } from "./world/daemons.ts";
@@ -26,6 +28,16 @@ describe("whatever happens to daemons that share an outbox", () => {
     if ("trace" in result)
       assert.fail(`${result.trace}\nrun it again: make simulate TRACE=file, with these lines in the file`);
   });
+});
+
+describe("what was once wrong beside others", () => {
+  const folder = new URL("../fixtures/simulate-shared/", import.meta.url);
+  for (const name of readdirSync(folder)) {
+    it(`is well: ${name}`, LIMIT, async () => {
+      const { wrong } = await runPlan(readPlan(readFileSync(new URL(name, folder), "utf8")), engine);
+      assert.deepEqual(wrong, []);
+    });
+  }
 });
 
 describe("the simulator finds a daemon that, beside others,", () => {

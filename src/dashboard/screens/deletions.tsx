@@ -71,12 +71,13 @@ function Nothing({ user }: { readonly user: string | null }): JSX.Element {
 const HEAD = ["Request", "State", "Requested", { number: "Users" }, "Notifications", "Wishes"];
 
 function List({ all }: { readonly all: readonly Deletion[] }): JSX.Element {
+  const address = useAddress();
   return (
     <Table label="Requests" head={HEAD}>
       {all.map((one) => (
         <tr key={one.id}>
           <th scope="row">
-            <a href={pathWith("/deletions", { id: one.id })}>{one.id}</a>
+            <a href={withQuery(address, { id: one.id })}>{one.id}</a>
           </th>
           <td>
             <State state={stateOf(one)} />
@@ -121,8 +122,9 @@ function total(notices: readonly Notice[], count: (one: Notice) => number): numb
 }
 
 function Chosen({ id }: { readonly id: string }): JSX.Element {
+  const back = withQuery(useAddress(), { id: null });
   return (
-    <Detail title={`Request ${id}`} back="/deletions">
+    <Detail title={`Request ${id}`} back={back}>
       <Loaded of={usePolled<Receipt>(`/api${pathTo("deletions", id)}`, EVERY)}>
         {(one) => (
           <>

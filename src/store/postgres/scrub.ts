@@ -52,7 +52,11 @@ export function createScrub({ sql, report }: ScrubParts): Pick<StoredDeletions, 
   async function isVacuumed(role: string): Promise<boolean> {
     if (!isToldOfOwner) report.storeFailed("remove what is left of erased rows", notAllowed(role));
     isToldOfOwner = true;
-    newer ??= (await sql.query<{ id: string }>("SELECT pg_current_xact_id()::text AS id"))[0]?.id ?? null;
+    if (newer === null) {
+      const [transaction] = await sql.query<{ id: string }>("SELECT pg_current_xact_id()::text AS id");
+      newer = transaction?.id ?? null;
+      return false;
+    }
     return (await sql.query(UNFROZEN, [TABLES, newer])).length === 0;
   }
 }

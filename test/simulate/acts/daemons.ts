@@ -71,7 +71,7 @@ export const skew: Act<{ by: Ms }> = {
   run: wall.run,
 };
 
-/** Those that ask a daemon to wait would be known to that one, and the clock of a destination is stopped by one for all. */
+/** When a daemon hears that a receiver wants silence, or that another one is offline, is not known here. */
 const NOT_HERE: readonly Manner[] = ["offline", "wants_silence", "wants_long_silence"];
 const SLOW: readonly Manner[] = ["slow", "edge", "slow_failure"];
 
