@@ -7,7 +7,7 @@ import * as v from "valibot";
 import { IP_POLICIES, LOG_FORMATS, LOG_LEVELS, SOURCE_TYPES } from "../model/config.ts";
 import { CALL_TYPES } from "../model/event.ts";
 import { DAY, HOUR, KB, MB, SECOND } from "../model/units.ts";
-import { address, count, duration, flag, list, network, oneOf, path, ruled, size, text } from "./fields.ts";
+import { address, count, duration, flag, list, network, oneOf, path, rate, ruled, size, text } from "./fields.ts";
 import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
 import { outbox } from "./outbox-schema.ts";
@@ -312,6 +312,20 @@ const destination = v.strictObject({
       "How many requests may be under way to each of its webhooks, from 1 to 200; in place of delivery.concurrency.",
     example: 8,
     leftOut: "delivery.concurrency",
+  }),
+  rate: key(v.optional(rate({ max: 10_000 })), {
+    description: "How many requests it gets at most, all its webhooks together: in a second, a minute or an hour.",
+    example: "50/s",
+    more: `For a receiver that allows no more. First attempts, retries and probes all count; what has to wait has not failed. Of
+      five webhooks, each event takes five requests. Daemons that share outbox.url divide the rate.`,
+    leftOut: "as fast as it takes them",
+  }),
+  burst: key(v.optional(count({ min: 1, max: 1_000_000 })), {
+    description: "How many requests may go out at once after a rest. Needs a rate.",
+    example: 100,
+    more: `No time of any length sees more than this and what the rate allows in it. 1 spreads them evenly. It must be at least
+      the number of webhooks, which are asked together.`,
+    leftOut: "what the rate allows in a second, and a request for each webhook at least",
   }),
 });
 

@@ -60,7 +60,8 @@ const likeness = {
   pieces: [
     ...["sources:", "destinations:", "admin:", "crm:", "webhooks:", "headers:", "writeKey:", "sharedSecret:", "url:"],
     ...["events:", "where:", "sample: 1%", "any:", "not: {", "properties.a:", "traits.secret:", "matches:", "gt:", "*"],
-    ...["listen:", "token:", "concurrency:", "timeout:", "types:", "__proto__:", "constructor:", "<<:", "? ", "X-A:"],
+    ...["listen:", "token:", "concurrency:", "timeout:", "rate:", "burst:", "50/s", "types:", "__proto__:"],
+    ...["constructor:", "<<:", "? ", "X-A:"],
     ...["ingest:", "tls:", "cert:", "key:", "trustedProxies:", "corsOrigins:", "10.0.0.1/8", "https://*.a", "type:"],
     ...["\n", "\n", "\n  ", "\n    ", "\n      - ", "\n\t", " ", " ", "- ", "{ ", " }", "[ ", " ]", ", ", "|\n", ">\n"],
     ...["&a", "*a", "!t", "!!int", "---\n", "...\n", "%YAML 1.1\n", "-----BEGIN PRIVATE KEY-----", "- x\n", "{a: "],

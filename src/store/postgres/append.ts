@@ -202,8 +202,9 @@ function createSafeWrite({ engine, numbers }: AppendParts): (plan: Plan) => Prom
 const NOTHING: Drafted = { packed: [], numbers: [], deliveries: [] };
 
 /** Counts what was stored. Where the stream is lost since, its new holder has counted, and delivers it. */
-export function noteStored({ counts, size, streams }: Engine, { stream }: Held, drafted: Drafted): Drafted {
-  if (!streams.held().has(stream)) return { ...drafted, deliveries: [] };
+export function noteStored({ counts, size, streams }: Engine, held: Held, drafted: Drafted): Drafted {
+  if (!streams.hasKept(held)) return { ...drafted, deliveries: [] };
+  const { stream } = held;
   for (const { destination } of drafted.deliveries.flat()) counts.note(stream, destination, "waiting", 1);
   size.add(drafted.packed.reduce((sum, { about, bodies }) => sum + Buffer.byteLength(about) + bodies.length, 0));
   return drafted;

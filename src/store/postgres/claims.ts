@@ -1,6 +1,6 @@
 import { type Ms, SECOND } from "../../model/units.ts";
 import type { Counts } from "./counts.ts";
-import type { Database, Tx } from "./database.ts";
+import type { Database, Sql, Tx } from "./database.ts";
 
 /** How daemons watch each other. */
 export type Pace = {
@@ -116,6 +116,15 @@ export function findOrphans(
        AND (s.holder = $4 OR $3 AND s.holder IS NOT NULL AND s.beat_at < the_time() - $2 OR s.holder IS NULL AND ${WAITS}) ORDER BY s.id`,
     [[...held.keys()], pace.silence, mayJudge, name],
   );
+}
+
+/** Those of these streams in which nothing waits. */
+export async function findIdle(sql: Sql, streams: readonly number[]): Promise<readonly number[]> {
+  const idle = await sql.query<{ id: number }>(
+    `SELECT id FROM streams s WHERE id = ANY ($1::smallint[]) AND NOT ${WAITS}`,
+    [streams],
+  );
+  return idle.map(({ id }) => id);
 }
 
 /** Gives up those of these streams in which nothing waits. Answers which. */

@@ -17,9 +17,7 @@ export type Counts = {
   write(tx: Tx, except?: ReadonlySet<number>): Promise<void>;
   written(): void;
   /** Somebody else has taken this stream, and counts it. */
-  drop(stream: number): void;
-  /** This daemon holds it now. */
-  hold(stream: number): void;
+  forget(stream: number): void;
   /** What was noted of this stream and is not written. */
   unwritten(stream: number): readonly Change[];
   /** Counts the rows of a stream. Answers what has to be added to its counts, of which so much is not written. */
@@ -42,18 +40,11 @@ export function createCounts(): Counts {
   let noted = new Map<string, Change>();
   /** What a write that is not known to be committed has. */
   let writing = new Map<string, Change>();
-  const dropped = new Set<number>();
   const doubts = new Set<number>();
-
-  function forget(stream: number): void {
-    for (const changes of [noted, writing]) {
-      for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
-    }
-  }
 
   return {
     note(stream, destination, state, by) {
-      if (!dropped.has(stream)) bump(noted, { stream, destination, state, by });
+      bump(noted, { stream, destination, state, by });
     },
     doubt(streams) {
       for (const stream of streams) doubts.add(stream);
@@ -85,11 +76,11 @@ export function createCounts(): Counts {
     written() {
       writing = new Map();
     },
-    drop(stream) {
-      dropped.add(stream);
-      forget(stream);
+    forget(stream) {
+      for (const changes of [noted, writing]) {
+        for (const [key, change] of changes) if (change.stream === stream) changes.delete(key);
+      }
     },
-    hold: (stream) => void dropped.delete(stream),
     unwritten: (stream) => [...noted.values(), ...writing.values()].filter((change) => change.stream === stream),
     compare,
   };

@@ -112,7 +112,7 @@ async function writeOrEach(
       ? { ours: held, done: await deliver(db, batch, held) }
       : await db.transaction((tx) => writeBatch(tx, batch, held), { mayBeLost: true });
     wrote(true);
-    for (const one of batch) if (done.has(one)) noteSettled(one, engine);
+    for (const one of batch) if (done.has(one)) noteSettled(one, held, engine);
     for (const [stream, epoch] of held) if (!ours.has(stream)) await streams.refused({ stream, epoch });
     const again: Pending[] = [];
     for (const one of batch) {
@@ -137,9 +137,11 @@ async function writeOrEach(
 /** Bytes of a row of its own, beside the body. */
 const ROW = 300;
 
-function noteSettled(one: Item, { counts, size }: Engine): void {
+/** `held`: the epochs in which it was written. Where the stream was lost since, its new holder has counted it. */
+function noteSettled(one: Item, held: ReadonlyMap<number, number>, { counts, size, streams }: Engine): void {
   const { delivery, settlement } = one;
   const { stream, segment } = placeOf(delivery.ref);
+  if (!streams.hasKept({ stream, epoch: held.get(stream) ?? 0 })) return;
   if (segment > 0 && !isFirstSuccess(one)) size.add(Buffer.byteLength(delivery.body) + ROW);
   if (settlement.state === "waiting") return;
   counts.note(stream, delivery.destination, "waiting", -1);

@@ -8,6 +8,7 @@ import {
   type Claimant,
   claimHome,
   type DaemonRow,
+  findIdle,
   findOrphans,
   giveUpAll,
   type Held,
@@ -33,6 +34,11 @@ export type Streams = {
   home(): Held;
   /** The epochs of all streams that are held, by stream. */
   held(): ReadonlyMap<number, number>;
+  /**
+   * Whether a stream has been held without a gap since this epoch. What was written in it before a gap has been counted, and
+   * may have been delivered, by somebody else.
+   */
+  hasKept(held: Held): boolean;
   /** Whether this daemon does the work that one does for all. */
   leads(): boolean;
   /** When the last beat that succeeded began, by `clock.now()`. */
@@ -69,6 +75,8 @@ export type StreamsParts = Claimant & {
 
 type State = {
   readonly held: Map<number, number>;
+  /** The epochs in which the streams that are held were taken. */
+  readonly takenIn: Map<number, number>;
   home: Held;
   /** Until when this daemon does the work that one does for all. */
   leadsUntil: At;
@@ -92,12 +100,13 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
   const never = Number.NEGATIVE_INFINITY;
   const before = { leadsUntil: never, beatsSince: never, beatAt: never, alive: 1 };
   const found = { lost: [], isForgetful: false };
-  const state: State = { held: new Map(), home, ...before, ...found, inTurn: createTurns() };
-  keep(state, home, parts);
+  const state: State = { held: new Map(), takenIn: new Map(), home, ...before, ...found, inTurn: createTurns() };
+  keep(state, home);
 
   return {
     home: () => state.home,
     held: () => state.held,
+    hasKept: ({ stream, epoch }) => epoch >= (state.takenIn.get(stream) ?? Number.POSITIVE_INFINITY),
     leads: () => clock.now() < state.leadsUntil,
     beatAt: () => state.beatAt,
     alive: () => state.alive,
@@ -258,25 +267,29 @@ async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
   for (const one of await findOrphans(db, state.held, { name, pace, mayJudge })) {
     const now = await db.transaction((tx) => takeOver(tx, one, parts), { patience: PATIENCE });
     if (now === null) continue;
-    keep(state, now, parts);
+    keep(state, now);
     taken += 1;
   }
   if (taken > 0) tell({ kind: "moved" });
 }
 
 /** A stream that was taken over is given up once nothing waits in it, so that a daemon that starts can have it. */
-async function letGoOfOthers({ held, home }: State, { db, name, counts }: StreamsParts): Promise<void> {
+async function letGoOfOthers(state: State, { db, name, counts, gate }: StreamsParts): Promise<void> {
+  const { held, home } = state;
   const others = [...held.keys()].filter((stream) => stream !== home.stream && !counts.isDoubted(stream));
-  if (others.length === 0) return;
-  const idle = await db.transaction(
-    async (tx) => {
-      await counts.write(tx, lostIn(held, await keepStreams(tx, held)));
-      return letGo(tx, others, name);
-    },
-    { patience: PATIENCE },
-  );
-  counts.written();
-  for (const stream of idle) held.delete(stream);
+  if (others.length === 0 || (await findIdle(db, others)).length === 0) return;
+  // What is committed in it by then has been counted.
+  await gate.alone(async () => {
+    const idle = await db.transaction(
+      async (tx) => {
+        await counts.write(tx, lostIn(held, await keepStreams(tx, held)));
+        return letGo(tx, others, name);
+      },
+      { patience: PATIENCE },
+    );
+    counts.written();
+    for (const stream of idle) lose(stream, state);
+  });
 }
 
 /** What was refused to the epochs of these: some of them may have another one here as well by now. */
@@ -293,21 +306,26 @@ async function retake(stream: number, state: State, parts: StreamsParts): Promis
   const epoch = held.get(stream);
   if (epoch === undefined) return;
   const next = await parts.db.transaction((tx) => take(tx, { stream, epoch }, parts));
-  if (next) return keep(state, next, parts);
-  held.delete(stream);
-  parts.counts.drop(stream);
+  if (next) return keep(state, next);
+  lose(stream, state);
+  parts.counts.forget(stream);
   parts.tell({ kind: "lost", has: (ref) => !held.has(placeOf(ref).stream) });
   if (held.has(state.home.stream)) return;
   state.home = await claimHome(parts.db, parts);
-  keep(state, state.home, parts);
+  keep(state, state.home);
   // Something may wait in it.
   parts.tell({ kind: "moved" });
 }
 
-function keep(state: State, held: Held, { counts }: Pick<StreamsParts, "counts">): void {
+function keep(state: State, held: Held): void {
+  if (!state.held.has(held.stream)) state.takenIn.set(held.stream, held.epoch);
   state.held.set(held.stream, held.epoch);
   if (state.home.stream === held.stream) state.home = held;
-  counts.hold(held.stream);
+}
+
+function lose(stream: number, { held, takenIn }: State): void {
+  held.delete(stream);
+  takenIn.delete(stream);
 }
 
 /** On PostgreSQL the reference of a delivery is its stream and the number of its segment. */
