@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
-/** The keys of `outbox`, as `schema.ts` has those of the other sections. */
+/** The keys of the outbox (`schema.ts`). */
 import * as v from "valibot";
 import { DAY, GB, MB } from "../model/units.ts";
 import { count, duration, path, ruled, size } from "./fields.ts";

@@ -69,7 +69,7 @@ export function createBucket(first: BucketRule, start: At): Bucket {
     return held === null || now > held.until + BREAK ? null : held.since;
   }
 
-  /** Time that goes back adds nothing, and counts from there again: otherwise the bucket would stay empty until it has caught up. */
+  /** Time that goes back adds nothing, and counts on from there: otherwise the bucket would stay empty until it has caught up. */
   function fill(now: At): void {
     if (now > at) level = Math.min(capacityOf(rule), level + (now - at) * rule.requests);
     at = now;

@@ -283,14 +283,15 @@ const SUSPECT_TURNS: readonly (readonly WindowQueue[])[] = [
 
 /**
  * Which queue comes first. Retries get a quarter of what runs and first attempts the rest; what one queue does not need goes
- * to the other. While nothing runs, they take turns.
+ * to the other. While nothing runs, they take turns; at a rate, each fourth is for a retry.
  */
 function queuesInTurn(loop: LoopState, destination: Destination): readonly WindowQueue[] {
   const { sending, lastStarted, started, world } = loop;
   if (world.lanes.isSuspect(destination)) return SUSPECT_TURNS[started % SUSPECT_TURNS.length] ?? [];
   // Without what only waits to be written: successes do for a while, and retries would take all slots.
   const runs = sending.first + sending.retry > 0;
-  const retriesFirst = runs ? sending.retry * 3 < sending.first : lastStarted === "first";
+  const theirTurn = destination.rate === null ? lastStarted === "first" : started % 4 === 0;
+  const retriesFirst = runs ? sending.retry * 3 < sending.first : theirTurn;
   return retriesFirst ? ["retry", "first"] : ["first", "retry"];
 }
 

@@ -101,6 +101,24 @@ describe("a destination with a rate", () => {
     assert.equal(good.length, 30);
   });
 
+  it("has three quarters of it for first attempts, however many retries are due", SLOW, async () => {
+    const answers = ({ body }: { body: string }) => (JSON.parse(body).event === "Bad" ? 500 : 200);
+    await using d = await startDaemon({ config: { destinations: [makeDestination({ rate: TEN })] }, answers });
+    const bad = Array.from({ length: 400 }, () => ({ type: "track", userId: "u1", event: "Bad" }));
+    await d.call("/v1/batch", { batch: bad });
+    await d.clock.advance("5m");
+    const from = d.clock.now();
+    for (let second = 0; second < 60; second += 1) {
+      const good = Array.from({ length: 7 }, () => ({ type: "track", userId: "u1", event: "Good" }));
+      await d.call("/v1/batch", { batch: good });
+      await d.clock.advance("1s");
+    }
+    const sent = d.sent.filter(({ at }) => at >= from).map(({ body }) => JSON.parse(body).event);
+    const good = sent.filter((event) => event === "Good").length;
+    assert.ok(good > 60 * 7 - 20, `${good} of ${60 * 7}`);
+    assert.ok(sent.length - good > 120, `${sent.length - good} retries`);
+  });
+
   it("has the probes of a receiver that is down counted", SLOW, async () => {
     await using d = await startDaemon({
       config: { destinations: [makeDestination({ rate: SLOWLY })] },
