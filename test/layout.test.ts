@@ -32,6 +32,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "deletion/": ["model/"],
   "audience/": ["model/"],
   "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],
+  // Asks what a filter would do.
+  "config/filter-warnings.ts": ["model/", "route/filter.ts"],
   "wire/": ["model/", "valibot"],
   "admin/": [
     "model/",

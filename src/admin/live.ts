@@ -53,7 +53,8 @@ type LiveWorld = Pick<AdminWorld, "live" | "admin" | "destinations" | "sources">
 function getLive({ query, request }: LiveAsked, world: LiveWorld): Answered<typeof liveRoute> {
   const refusal = refuseUnknown(query, world);
   if (refusal) return refusal;
-  const headers = { "Content-Type": LINES, "Cache-Control": "no-store" };
+  // nginx would keep lines back until it has some kilobytes of them.
+  const headers = { "Content-Type": LINES, "Cache-Control": "no-store", "X-Accel-Buffering": "no" };
   // A HEAD request has no body to end the stream.
   if (request.method === "HEAD") return new Response(null, { headers });
   const { kind, ...filter } = query;

@@ -2,7 +2,7 @@ import type { Destination } from "../model/config.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import { StoreAway } from "../model/fault.ts";
 import type { DestinationHealth } from "../model/status.ts";
-import { type At, formatDuration, formatSize, formatTime, type Ms, SECOND } from "../model/units.ts";
+import { type At, formatDuration, formatRate, formatSize, formatTime, type Ms, SECOND } from "../model/units.ts";
 import type { Answer } from "../wire/fields.ts";
 import { status, type troubledWebhook } from "../wire/status.ts";
 import { accessOf } from "./access.ts";
@@ -144,7 +144,7 @@ function describeDestination(
   const { clock, destinations, activity, pauses, timeline } = world;
   const configured = destinations().find((destination) => destination.name === name);
   const pausedAt = pauses.since(name);
-  const { state, webhooks, failingSince, lastError } = configured ? world.webhooks.of(configured) : UNKNOWN;
+  const { state, webhooks, failingSince, heldSince, lastError } = configured ? world.webhooks.of(configured) : UNKNOWN;
   return {
     name,
     state: !configured ? "removed" : !configured.enabled ? "disabled" : pausedAt === null ? state : "paused",
@@ -154,11 +154,29 @@ function describeDestination(
     failingSince: wallTimeOf(failingSince, timeline),
     lastError: lastError && { ...lastError, at: wallTime(lastError.at, timeline) },
     perSecond: activity.of(name),
+    heldBack: heldBackOf(configured, { waits: counts?.waiting !== 0 && pausedAt === null, heldSince, timeline }),
     oldestWaiting: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
   };
 }
 
-const UNKNOWN: DestinationHealth = { state: "untried", failingSince: null, lastError: null, webhooks: [] };
+const UNKNOWN: DestinationHealth = {
+  state: "untried",
+  failingSince: null,
+  lastError: null,
+  heldSince: null,
+  webhooks: [],
+};
+
+type Waits = Pick<DestinationHealth, "heldSince"> & Pick<AdminWorld, "timeline"> & { readonly waits: boolean };
+
+function heldBackOf(
+  configured: Destination | undefined,
+  { waits, heldSince, timeline }: Waits,
+): DestinationStatus["heldBack"] {
+  if (!configured?.enabled || configured.rate === null || heldSince === null || !waits) return null;
+  const { requests, per } = configured.rate;
+  return { rate: formatRate(requests, per), since: wallTime(heldSince, timeline) };
+}
 
 type WebhookHealth = DestinationHealth["webhooks"][number];
 

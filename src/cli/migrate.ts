@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { printable } from "../client/show.ts";
 import type { Config } from "../model/config.ts";
 import { print } from "../runtime/output.ts";
-import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode, examples, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION, readOutbox } from "./config-file.ts";
 import type { Prepared } from "./outbox-database.ts";
 
@@ -38,12 +38,16 @@ async function migrate({ config, as, json }: MigrateOptions): Promise<ExitCode> 
     );
     return EXIT.done;
   }
+  if (as !== undefined && postgres.user === null) return complain(wrongUsage(NO_ROLE));
   const { prepareTables } = await import("./outbox-database.ts");
   const prepared = await prepareTables(postgres, as ?? null);
   if ("code" in prepared) return complain({ ...prepared, message: printable(prepared.message) });
   print(json ? toJson(outbox, prepared) : toWords(outbox, prepared));
   return EXIT.done;
 }
+
+const NO_ROLE =
+  "cannot tell whom to grant: outbox.url names no user, so the daemon's is the one of its environment; name it in the URL, or run this without --as as that role";
 
 function toJson({ path }: Config["outbox"], prepared: Prepared | null): string {
   const { from = null, to = null, granted = null } = prepared ?? {};

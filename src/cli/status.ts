@@ -135,7 +135,7 @@ function destinations({ destinations }: DaemonStatus, now: At): string {
   if (destinations.length === 0) return "There are no destinations.";
   const rows = destinations.map((one) => [
     printable(one.name),
-    stateOf(one, now),
+    `${stateOf(one, now)}${heldBack(one, now)}`,
     rate(one.perSecond),
     String(one.counts?.waiting ?? "?"),
     one.counts === null ? "?" : one.oldestWaiting === null ? "-" : formatDuration(one.oldestWaiting),
@@ -160,6 +160,10 @@ function stateOf(
   }
   if (failingSince === null || (state !== "failing" && state !== "offline")) return printable(state);
   return `${state} for ${age(failingSince, now)}`;
+}
+
+function heldBack({ heldBack }: DaemonStatus["destinations"][number], now: At): string {
+  return heldBack === null ? "" : printable(`, held to ${heldBack.rate} for ${age(heldBack.since, now)}`);
 }
 
 /** More digits for low rates. */

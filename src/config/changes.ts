@@ -1,7 +1,7 @@
 import type { Config, DeliveryPolicy, Destination, Source, Webhook } from "../model/config.ts";
 import type { Filter } from "../model/filter.ts";
 import { Secret } from "../model/secret.ts";
-import { formatDuration, formatSize } from "../model/units.ts";
+import { formatDuration, formatRate, formatSize } from "../model/units.ts";
 
 /**
  * What a reload changes, for the log and the operator: `destination crm: +1 webhook, secret changed`. Of secrets, and of
@@ -87,7 +87,12 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
     ...webhookChanges(was.webhooks, is.webhooks),
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
     ...choiceChange("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
+    ...choiceChange("rate", rateText(was), rateText(is)),
   ];
+}
+
+function rateText({ rate }: Destination): string {
+  return rate === null ? "none" : `${formatRate(rate.requests, rate.per)} (burst ${rate.burst})`;
 }
 
 function filterChanges(was: Filter | null, is: Filter | null): readonly string[] {

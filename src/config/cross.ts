@@ -23,7 +23,12 @@ export function* crossCheck(root: Tree): Steps<readonly Finding[]> {
   ];
   for (const destination of mapOf(child(root, "destinations")).values()) {
     yield;
-    found.push(unknownSources(destination, sources), sameUrls(destination), standardWebhooks(destination));
+    found.push(
+      unknownSources(destination, sources),
+      sameUrls(destination),
+      standardWebhooks(destination),
+      burst(destination),
+    );
     found.push(listOf(child(destination, "webhooks")).flatMap(sameHeaders));
   }
   return found.flat();
@@ -123,6 +128,17 @@ function standardWebhooks(destination: Tree): readonly Finding[] {
 function isStandardSecret(secret: string): boolean {
   const base64 = /^whsec_(?=.)(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
   return !secret.startsWith("whsec_") || base64.test(secret);
+}
+
+function burst(destination: Tree): readonly Finding[] {
+  const most = child(destination, "burst");
+  if (!most) return [];
+  if (!child(destination, "rate")) return [errorAt(most, "needs a rate beside it: add one, or remove this key")];
+  const webhooks = listOf(child(destination, "webhooks")).length;
+  if (typeof most.value !== "number" || most.value < 1 || most.value >= webhooks) return [];
+  return [
+    errorAt(most, withGot(`must be at least ${webhooks}: each event goes to all ${webhooks} webhooks at once`, most)),
+  ];
 }
 
 function sameHeaders(webhook: Tree): readonly Finding[] {

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import * as v from "valibot";
 import { Document } from "yaml";
 import { hideAnywhere } from "./hide.ts";
-import { formOf, isFree, leftOutOf, manualOf, PATH_FORM, type Shape, shapeOf } from "./key.ts";
+import { formOf, isOfCalls, leftOutOf, manualOf, PATH_FORM, type Shape, shapeOf } from "./key.ts";
 import type { Loaded } from "./load.ts";
 import { shownUrl } from "./postgres.ts";
 import { keyPath } from "./problems.ts";
@@ -111,7 +111,7 @@ function* explainKey(schema: v.GenericSchema, tree: Tree | undefined, place: Pla
     const shown = tree ? shownValue(tree, context) : (value as Plain);
     const full = formOf(schema) === PATH_FORM && shown !== HIDDEN ? fullPath(String(shown), context.file) : shown;
     // In a condition, what looks like the secret of a URL is a pattern.
-    const plain = tree && typeof full === "string" && !isFree(schema) ? hideAnywhere(full) : full;
+    const plain = tree && typeof full === "string" && !isOfCalls(schema) ? hideAnywhere(full) : full;
     return { kind: "value", path, value: plain, from: fromOf([tree], context) };
   }
   const from = fromOf([tree, ...listOf(tree)], context);

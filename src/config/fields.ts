@@ -4,7 +4,7 @@
  * checks accept.
  */
 import * as v from "valibot";
-import { formatDuration, formatSize, type Ms, parseDuration, parseSize } from "../model/units.ts";
+import { formatDuration, formatSize, type Ms, parseDuration, parseRate, parseSize, SECOND } from "../model/units.ts";
 import {
   LISTEN_FORMS,
   LISTEN_PATTERN,
@@ -139,6 +139,25 @@ export function size({ min, max }: { min: number; max: number }) {
     if (bytes === null) return SIZE_FORMS;
     if (bytes < min) return `must be at least ${formatSize(min)}`;
     return bytes <= max ? bytes : `must be at most ${formatSize(max)}`;
+  }
+}
+
+const RATE_PATTERN = /^\d{1,9}\s*\/\s*[smh]$/;
+const RATE_FORMS = "must be a rate, as in 50/s, 30/m or 100/h";
+
+/** So many in a second, a minute or an hour, at most `max` in a second. */
+export function rate({ max }: { max: number }) {
+  return v.pipe(
+    v.union([v.string(), v.number()], RATE_FORMS),
+    v.metadata({ form: `rate up to ${max}/s`, type: "string", ...editor(RATE_PATTERN, RATE_FORMS) }),
+    transformed(parse),
+  );
+  function parse(written: string | number): { readonly count: number; readonly per: Ms } | string {
+    if (Number.isInteger(written)) return `must say in which time: write ${written}/s for a second`;
+    const parsed = parseRate(String(written));
+    if (parsed === null) return RATE_FORMS;
+    if (parsed.count === 0) return "must be more than 0: to send nothing, disable or pause it";
+    return parsed.count / parsed.per <= max / SECOND ? parsed : `must be at most ${max}/s`;
   }
 }
 

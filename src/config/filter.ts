@@ -8,10 +8,11 @@ import {
   type Order,
   parseField,
   parsePattern,
+  parseTime,
   type Scalar,
   type Test,
 } from "../model/filter.ts";
-import { FREE } from "./key.ts";
+import { FREE, PATTERN_FORM } from "./key.ts";
 import { suggest } from "./suggest.ts";
 
 /** Bounds of one destination's filters: they are asked for every event. */
@@ -32,7 +33,7 @@ const OBJECT_FIELDS = ["properties", "traits", "context"];
 export function namePattern() {
   return v.pipe(
     v.string("must be text: put it in quotes"),
-    v.metadata({ form: "pattern" }),
+    v.metadata({ form: PATTERN_FORM }),
     v.rawCheck(({ dataset, addIssue }) => {
       const fault = dataset.typed ? patternFault(dataset.value.replace(/^!/, "")) : null;
       if (fault !== null) addIssue({ message: fault });
@@ -72,7 +73,7 @@ export function share() {
 export function conditions() {
   return v.pipe(
     v.any(),
-    v.metadata({ form: "map of conditions", type: "object", [FREE]: [...ORDERS, "exists"] }),
+    v.metadata({ form: "map of conditions", type: "object", [FREE]: ["exists"] }),
     v.rawTransform<unknown, Condition>(({ dataset, addIssue, NEVER }) => {
       const faults: Fault[] = [];
       const condition = readMap(dataset.value, { path: [], depth: 1, found: { tests: 0, faults } });
@@ -172,20 +173,22 @@ function isOrder(key: string): key is Order {
 }
 
 function readOrder(order: Order, than: unknown, place: Place): Test | null {
-  const isTime = typeof than === "string" && /^\d{4}-\d\d-\d\d/.test(than) && !Number.isNaN(Date.parse(than));
-  if (typeof than === "number" || isTime) return { kind: "order", order, than };
+  const isNumber = typeof than === "number" && Number.isFinite(than);
+  const isTime = typeof than === "string" && !Number.isNaN(parseTime(than));
+  if (isNumber || isTime) return { kind: "order", order, than };
   return fail(place, "must be a number, or a time as 2026-01-31T00:00:00Z");
 }
 
 function readPatterns(value: unknown, place: Place): Test | null {
   const written = Array.isArray(value) ? value : [value];
+  if (written.length === 0) return fail(place, "must have a pattern");
   const patterns = written.flatMap((one, nth) => {
     const fault = typeof one === "string" ? patternFault(one) : "must be text with * for any characters";
     if (fault !== null) fail(Array.isArray(value) ? within(place, nth) : place, fault);
     return typeof one === "string" ? [parsePattern(one)] : [];
   });
   if (written.length > MOST_TESTS) return fail(place, `must have at most ${MOST_TESTS} patterns`);
-  return patterns.length > 0 ? { kind: "matches", patterns } : fail(place, "must have a pattern");
+  return { kind: "matches", patterns };
 }
 
 function readValues(kind: "in" | "not", value: unknown, place: Place): Test | null {
@@ -195,13 +198,11 @@ function readValues(kind: "in" | "not", value: unknown, place: Place): Test | nu
   const faulty = values.findIndex((one) => !isScalar(one));
   if (faulty < 0) return { kind, values: values.filter(isScalar) };
   const at = Array.isArray(value) ? within(place, faulty) : place;
-  return fail(
-    at,
-    typeof values[faulty] === "number" ? INEXACT : "must be a text, a number, true or false, or a list of them",
-  );
+  return fail(at, Number.isInteger(values[faulty]) ? INEXACT : VALUES);
 }
 
-const INEXACT = "is too long for a number: put it in quotes, and it counts for the number and for the text";
+const VALUES = "must be a text, a number, true or false, or a list of them";
+const INEXACT = "is too long for a number: put it in quotes";
 
 /** A number of more than 2^53 would not be the one that is written. */
 function isScalar(value: unknown): value is Scalar {

@@ -98,8 +98,12 @@ function freeShape(schema: v.GenericSchema, shown: readonly string[], found: Fou
   return found === "list" ? { kind: "list", item: schema } : { kind: "scalar", reads: "text" };
 }
 
-/** Whether a schema takes any value as it is. */
-export function isFree(schema: v.GenericSchema): boolean {
+/** The form of a pattern for names in calls. */
+export const PATTERN_FORM = "pattern";
+
+/** Whether values are compared with what is in calls: `$pageview` is a name there, and `?a=*` no secret. */
+export function isOfCalls(schema: v.GenericSchema): boolean {
   const { wrapped }: Parts = schema;
-  return wrapped ? isFree(wrapped) : FREE in v.getMetadata(schema);
+  if (wrapped) return isOfCalls(wrapped);
+  return FREE in v.getMetadata(schema) || formOf(schema) === PATTERN_FORM;
 }

@@ -1,12 +1,22 @@
 import * as v from "valibot";
 import type { ParsedNode } from "yaml";
-import type { Config, DeliveryPolicy, Destination, Postgres, Problem, Tls, WebhookTls } from "../model/config.ts";
+import type {
+  Config,
+  DeliveryPolicy,
+  Destination,
+  Postgres,
+  Problem,
+  RateLimit,
+  Tls,
+  WebhookTls,
+} from "../model/config.ts";
 import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
-import type { At } from "../model/units.ts";
+import { type At, SECOND } from "../model/units.ts";
 import { crossCheck } from "./cross.ts";
 import { buildFilter } from "./filter.ts";
+import { warnOfFilters } from "./filter-warnings.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
 import { readPostgres, shownUrl } from "./postgres.ts";
 import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems.ts";
@@ -114,7 +124,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
-  if (config) all.push(...checks.warnOfUnspecified(tree, config));
+  if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }
@@ -234,7 +244,8 @@ export function buildOutbox(
 type Built = Omit<Destination, "name" | keyof DeliveryPolicy>;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
-  const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...settings } = checked;
+  const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...others } = checked;
+  const { rate, burst, ...settings } = others;
   return {
     ...settings,
     filter: buildFilter({ events, where, sample }),
@@ -246,5 +257,15 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
       tls: tlses[index] ?? null,
     })),
     sharedSecrets: [sharedSecret].flat().map((secret) => new Secret(secret)),
+    rate: buildRate({ rate, burst, webhooks }),
   };
+}
+
+type Rated = Pick<Checked["destinations"][string], "rate" | "burst" | "webhooks">;
+
+/** The burst is what a second allows, unless set, and a request to each webhook at least. */
+function buildRate({ rate, burst, webhooks }: Rated): RateLimit | null {
+  if (rate === undefined) return null;
+  const { count, per } = rate;
+  return { requests: count, per, burst: burst ?? Math.max(webhooks.length, Math.floor((count * SECOND) / per)) };
 }

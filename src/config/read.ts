@@ -1,7 +1,7 @@
 import type { GenericSchema } from "valibot";
 import { isAlias, isMap, isNode, isScalar, isSeq, type ParsedNode, type Scalar, type YAMLMap } from "yaml";
 import { isSecretKey, keyText, markBefore } from "./hide.ts";
-import { type Shape, shapeOf } from "./key.ts";
+import { isOfCalls, type Shape, shapeOf } from "./key.ts";
 import { errorAt, type Finding, keyPath, quote, warningAt } from "./problems.ts";
 import { BARE_TEMPLATE, doubtText, type Origin, type References } from "./references.ts";
 import type { Steps } from "./steps.ts";
@@ -68,7 +68,7 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   if (isSeq(node)) {
     return shape.kind === "list" ? yield* readList(node.items, shape.item, { place, schema, reading }) : [];
   }
-  return isScalar(node) ? readScalar(node, { tree, shape, reading }) : BROKEN;
+  return isScalar(node) ? readScalar(node, { tree, schema, shape, reading }) : BROKEN;
 }
 
 const NOTHING = "has no value: write one, or remove the key";
@@ -147,10 +147,10 @@ function startOf(node: unknown): number | undefined {
   return isScalar(node) || isMap(node) || isSeq(node) ? node.range?.[0] : undefined;
 }
 
-type InScalar = { readonly tree: Tree; readonly shape: Shape; readonly reading: Reading };
+type InScalar = Pick<Spot, "schema" | "reading"> & { readonly tree: Tree; readonly shape: Shape };
 
 /** Replaces the references in a text. Their values may also be a number or a boolean, where one is expected. */
-function readScalar(node: Scalar, { tree, shape, reading }: InScalar): Value {
+function readScalar(node: Scalar, { tree, schema, shape, reading }: InScalar): Value {
   if (typeof node.value === "number" || typeof node.value === "boolean") return node.value;
   const written = String(node.value);
   const { text, faults, origins, known } = reading.references.expand(written);
@@ -160,7 +160,7 @@ function readScalar(node: Scalar, { tree, shape, reading }: InScalar): Value {
     const isInside = at >= 0 && at < (node.range?.[1] ?? tree.at);
     reading.findings.push({ ...fault, path: tree.path, at: isInside ? at : tree.at });
   }
-  const doubt = doubtText(written, { secret: tree.got === null });
+  const doubt = isOfCalls(schema) ? null : doubtText(written, { secret: tree.got === null });
   if (doubt !== null) reading.findings.push(warningAt(tree, doubt));
   if (!known || faults.some(({ severity }) => severity === "error")) return BROKEN;
   const reads = shape.kind === "scalar" && text !== written ? shape.reads : "text";

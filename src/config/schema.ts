@@ -6,11 +6,11 @@
 import * as v from "valibot";
 import { IP_POLICIES, LOG_FORMATS, LOG_LEVELS, SOURCE_TYPES } from "../model/config.ts";
 import { CALL_TYPES } from "../model/event.ts";
-import { DAY, GB, HOUR, KB, MB, SECOND } from "../model/units.ts";
-import { address, count, duration, flag, list, network, oneOf, path, ruled, size, text } from "./fields.ts";
+import { DAY, HOUR, KB, MB, SECOND } from "../model/units.ts";
+import { address, count, duration, flag, list, network, oneOf, path, rate, ruled, size, text } from "./fields.ts";
 import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
-import { CONNECTIONS, POSTGRES_URL } from "./postgres.ts";
+import { outbox } from "./outbox-schema.ts";
 import { HEADER_NAME, HEADER_VALUE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
 
 /** Client libraries count on these limits (SPEC.md 8): lower ones would lose calls that they think small enough. */
@@ -109,85 +109,6 @@ const admin = v.strictObject({
     description: "Whether a browser that opens its address gets the dashboard.",
     more: "The page holds nothing secret, and asks for the token. No other web page may use the API.",
     example: false,
-  }),
-});
-
-const LONGEST_KEEP = 36_500 * DAY;
-/** More than SQLite can hold, and still an exact number. */
-const LARGEST_STORE = 256 * 1_024 * GB;
-
-const keep = duration({ min: 0, max: LONGEST_KEEP });
-
-const databaseTls = v.strictObject({
-  ca: key(v.optional(path()), {
-    description: "A file with the authorities that the server's certificate may come from, as PEM.",
-    more: "If left out, those that every browser trusts are trusted. A relative path starts at the config file's folder.",
-    example: "/etc/fairlead/tls/authority.pem",
-    leftOut: "the public authorities",
-  }),
-  cert: key(v.optional(path()), {
-    description: "The file of a client certificate, for a server that requires one, as PEM.",
-    example: "/etc/fairlead/tls/client.pem",
-    leftOut: "none",
-  }),
-  key: key(v.optional(path()), {
-    description: "The file of that certificate's private key, as PEM without a passphrase.",
-    more: "Only Fairlead's user should be able to read it.",
-    example: "/etc/fairlead/tls/client-key.pem",
-    leftOut: "none",
-  }),
-});
-
-export const outbox = v.strictObject({
-  path: key(v.optional(path(), "fairlead.db"), {
-    description: "An SQLite file, created on the first start. A relative path starts at the config file's folder.",
-    example: "/var/lib/fairlead/fairlead.db",
-    more: "Put it on a durable disk. Fairlead answers a call once its events are stored there.",
-    unless: "url",
-  }),
-  url: key(v.optional(ruled(POSTGRES_URL)), {
-    description: "A PostgreSQL database in place of outbox.path, which several daemons may share.",
-    more: `postgres://USER:PASSWORD@HOST:PORT/DATABASE; what is left out comes from PGHOST, PGUSER (or USER), PGPASSWORD,
-      PGPASSFILE and the other variables of PostgreSQL's own programs. In the password, write %25 for %. For a Unix socket, add
-      ?host=/run/postgresql. sslmode is disable, require, verify-ca or verify-full.`,
-    example: "postgres://fairlead:${file:/etc/fairlead/db-password}@db.example.com/fairlead?sslmode=verify-full",
-    leftOut: "outbox.path counts",
-  }),
-  tls: key(v.optional(databaseTls), {
-    description: "Certificates for the connections to outbox.url. Without an sslmode, it means verify-full.",
-    leftOut: "as sslmode says, with the public authorities",
-  }),
-  connections: key(v.optional(count({ min: 2, max: 100 })), {
-    description: "How many connections to outbox.url this daemon may have, from 2 to 100.",
-    example: 20,
-    more: "Together with those of the other daemons, stay below the server's max_connections.",
-    leftOut: String(CONNECTIONS),
-  }),
-  maxSize: key(v.optional(size({ min: MB, max: LARGEST_STORE }), "1GB"), {
-    description: "How large the store may grow before new calls are refused with 503.",
-    example: "4GB",
-    more: `Waiting events are still delivered then, and never dropped; from nine tenths of that size on, settled events are
-      removed early. It should hold four hours of your busiest traffic, and 21 bytes for each call of the last day. In a
-      database, only the events count, and not the space that PostgreSQL needs around them.`,
-  }),
-  freeDisk: key(v.optional(size({ min: 0, max: LARGEST_STORE }), "64MB"), {
-    description: "How much of its disk must stay free: below that, new calls are refused with 503.",
-    example: "512MB",
-    more: `Delivery goes on in the space that is left, and delivered events are removed early. Calls are accepted again once
-      a quarter more than that is free. Raise it if other programs fill that disk fast; 0 turns it off. Only for
-      outbox.path: PostgreSQL's own disk cannot be seen from here.`,
-    unless: "url",
-  }),
-  keepDelivered: key(v.optional(keep, "24h"), {
-    description: "How long delivered events are kept for lookup.",
-    example: "7d",
-    more: `Events that arrived at the same moment are kept together, until none of them is waiting and the last was
-      delivered that long ago. Lower it to save space; 0s keeps none.`,
-  }),
-  keepFailed: key(v.optional(keep, "30d"), {
-    description: "How long failed and expired deliveries are kept for lookup.",
-    example: "90d",
-    more: "Raise it if they are looked at less than once a month.",
   }),
 });
 
@@ -341,13 +262,16 @@ const destination = v.strictObject({
     more: `A field is \`properties.total\`, \`context.country\`, \`traits.plan\`, \`userId\` and so on. Its condition is a value, a
       list of values, or a map with \`not\`, \`gt\`, \`gte\`, \`lt\`, \`lte\` (numbers and times), \`exists: true\`, and
       \`matches\` (a pattern with *, or several). \`any\` and \`all\` take lists of such maps, \`not\` takes one. 7 is not "7". A
-      field that is a list meets a condition if one of its items does. \`fairlead route\` tries an example.`,
+      field that is a list meets a condition if one of its items does. A call without the field does not, unless the condition
+      is \`not\` or \`exists: false\`. Notices that a user is to be deleted are always sent. \`fairlead route\` tries an
+      example (docs/operations.md, "Who gets what").`,
     example: { "properties.total": { gte: 100 }, "context.country": ["DE", "AT"] },
     leftOut: "all calls",
   }),
   sample: key(v.optional(share()), {
     description: "The share of users whose calls it gets, as in 10%.",
-    more: "A user is in it with all calls or with none, and in the same sample after a restart.",
+    more: `A user is in it with all calls or with none, and in the same sample after a restart. Other destinations have other
+      samples.`,
     example: "10%",
     leftOut: "all users",
   }),
@@ -388,6 +312,20 @@ const destination = v.strictObject({
       "How many requests may be under way to each of its webhooks, from 1 to 200; in place of delivery.concurrency.",
     example: 8,
     leftOut: "delivery.concurrency",
+  }),
+  rate: key(v.optional(rate({ max: 10_000 })), {
+    description: "How many requests it gets at most, all its webhooks together: in a second, a minute or an hour.",
+    example: "50/s",
+    more: `For a receiver that allows no more. First attempts, retries and probes all count; what has to wait has not failed. Of
+      five webhooks, each event takes five requests. Daemons that share outbox.url divide the rate.`,
+    leftOut: "as fast as it takes them",
+  }),
+  burst: key(v.optional(count({ min: 1, max: 1_000_000 })), {
+    description: "How many requests may go out at once after a rest. Needs a rate.",
+    example: 100,
+    more: `No time of any length sees more than this and what the rate allows in it. 1 spreads them evenly. It must be at least
+      the number of webhooks, which are asked together.`,
+    leftOut: "what the rate allows in a second, and a request for each webhook at least",
   }),
 });
 

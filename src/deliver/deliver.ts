@@ -37,7 +37,10 @@ export type Deliver = {
   hearHolds(heard: readonly Hold[]): void;
   /** Another daemon delivers these from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
-  /** So many daemons, with this one, send to the same webhooks: each may make its part of the requests that run at once. */
+  /**
+   * So many daemons, with this one, send to the same webhooks: each may make its part of the requests that run at once, and of those
+   * that a destination's rate allows.
+   */
   shareSlots(daemons: number): void;
   /** The destinations that have attempts under way, or attempts whose result is not written yet. */
   sending(): readonly string[];
@@ -100,7 +103,10 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
     checkLiveness: loops.checkLiveness,
     shareSlots(alive) {
+      if (daemons === Math.max(1, alive)) return;
       daemons = Math.max(1, alive);
+      // What waits for a token may have one now.
+      for (const loop of loops.all.values()) loop.tryNow(false);
     },
     ...createTries({ ...world, loops, holds, configured: () => configured }),
     hearHolds: (heard) => holds.hear(heard, configured),

@@ -12,16 +12,21 @@ import type { Lanes } from "./lanes.ts";
 const LATELY: Ms = MINUTE;
 
 /** The state of each destination, by its lanes. */
-export function createHealth(lanes: Pick<Lanes, "status">, clock: Pick<Clock, "now">): Health {
+export function createHealth(lanes: Pick<Lanes, "status" | "heldSince">, clock: Pick<Clock, "now">): Health {
   return {
     of(destination) {
-      const statuses = lanes.status(destination);
-      return healthOf(destination, statuses, clock.now());
+      const now = clock.now();
+      const health = healthOf(destination, lanes.status(destination), now);
+      return { ...health, heldSince: lanes.heldSince(destination, now) };
     },
   };
 }
 
-function healthOf({ webhooks }: Destination, statuses: readonly LaneStatus[], now: At): DestinationHealth {
+function healthOf(
+  { webhooks }: Destination,
+  statuses: readonly LaneStatus[],
+  now: At,
+): Omit<DestinationHealth, "heldSince"> {
   const all = webhooks.flatMap(({ url }, nth) => {
     const status = statuses[nth];
     return status ? [describe(withoutQuery(url), status, now)] : [];

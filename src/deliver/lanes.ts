@@ -2,6 +2,7 @@ import type { Destination, Webhook } from "../model/config.ts";
 import type { Report } from "../model/report.ts";
 import type { LaneStatus } from "../model/status.ts";
 import type { At } from "../model/units.ts";
+import { createBuckets } from "./bucket.ts";
 import {
   createLane,
   type Lane,
@@ -13,9 +14,9 @@ import {
 } from "./lane.ts";
 import { createSlots, type Slots } from "./slots.ts";
 
-/** The lanes of all webhooks, and the bound on all of them together. */
+/** The lanes of all webhooks, the bound on all of them together, and the rates of destinations. */
 export type Lanes = {
-  /** Whether any webhook of the destination has a slot now. */
+  /** Whether any webhook of the destination has a slot now, and the destination is not held back by its rate. */
   haveRoom(destination: Destination, ask: SlotAsk): boolean;
   /** Whether one of these webhooks gives slots now or in a moment. */
   isAlive(destination: string, webhooks: readonly Webhook[], now: At): boolean;
@@ -23,14 +24,17 @@ export type Lanes = {
    * Takes a slot for each of these webhooks that has one. A closed one is probed together with an open one, and alone only
    * if all are closed.
    */
-  takeSlots(destination: string, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
+  takeSlots(destination: Destination, webhooks: readonly Webhook[], ask: SlotAsk): readonly Webhook[];
   /** Whether the lane of the webhook is closed, so that it is only probed. */
   isClosed(destination: string, webhook: Webhook): boolean;
   /** Gives a slot back, with the result of the attempt. */
   done(destination: string, webhook: Webhook, result: LaneResult & LaneCircumstances): void;
   /** The loop that was woken by its `wake` has taken what it needs: wakes the next one, if a slot is left. */
   wakeNext(): void;
-  /** When the first of the destination's lanes that are shut now gives slots again, or null if none is shut. */
+  /**
+   * When the first of the destination's lanes that are shut now gives slots again, or its rate lets it go on. Null if neither is
+   * in the way.
+   */
   nextOpenAt(destination: Destination, now: At): At | null;
   /** Whether the last few attempts at each of its webhooks have failed. */
   isSuspect(destination: Destination): boolean;
@@ -40,36 +44,42 @@ export type Lanes = {
   tryNow(destination: Destination, all: boolean): void;
   /** The receiver at this URL of the destination has asked another daemon for silence until then. */
   hold(destination: Destination, url: string, until: At): void;
+  /** Since when it is held back by its rate, or null. */
+  heldSince(destination: Destination, now: At): At | null;
   /** How its webhooks are, in the order of the config. */
   status(destination: Destination): readonly LaneStatus[];
 };
 
 export type SlotAsk = LaneAsk & {
+  /** How many daemons share the destination's rate. */
+  readonly daemons: number;
   /** Called when there may be room, if there was none because of the bound on all lanes together. */
   readonly wake: () => void;
 };
 
 export function createLanes(report: Report): Lanes {
   const slots = createSlots();
+  const buckets = createBuckets();
   const { laneOf, lanesOf, allOf } = createDirectory(report, slots.add);
 
   return {
     haveRoom(destination, ask) {
       const lanes = allOf(destination);
-      if (haveRoom(lanes, ask, slots)) return true;
+      if (haveRoom(lanes, ask, slots)) return buckets.hasRound(destination, ask);
       waitForSlot(lanes, ask, slots);
       return false;
     },
     isAlive: (destination, webhooks, now) => isAnyAlive(lanesOf(destination, webhooks), now),
     takeSlots(destination, webhooks, ask) {
       const taken: Webhook[] = [];
-      if (!haveRoom(lanesOf(destination, webhooks), ask, slots)) return taken;
+      if (!haveRoom(lanesOf(destination.name, webhooks), ask, slots)) return taken;
       for (const webhook of webhooks) {
-        const lane = laneOf(destination, webhook);
+        const lane = laneOf(destination.name, webhook);
         if (!lane.hasRoom(ask) || !slots.hasRoom(lane)) continue;
         slots.takeSlot(lane, ask);
         taken.push(webhook);
       }
+      buckets.take(destination, taken.length, ask.now);
       return taken;
     },
     isClosed: (destination, webhook) => laneOf(destination, webhook).isClosed(),
@@ -79,14 +89,7 @@ export function createLanes(report: Report): Lanes {
       slots.freeSlot(lane);
     },
     wakeNext: slots.wakeNext,
-    nextOpenAt(destination, now) {
-      let next: At | null = null;
-      for (const lane of allOf(destination)) {
-        const until = lane.shutUntil();
-        if (until > now && (next === null || until < next)) next = until;
-      }
-      return next;
-    },
+    nextOpenAt: (destination, now) => nextOpenAt(allOf(destination), { now, tokenAt: buckets.nextAt(destination) }),
     isSuspect: (destination) => allOf(destination).every(isSuspect),
     outage(destination) {
       let last: Outage | null = null;
@@ -103,6 +106,7 @@ export function createLanes(report: Report): Lanes {
       for (const webhook of destination.webhooks)
         if (webhook.url === url) laneOf(destination.name, webhook).hold(until);
     },
+    heldSince: buckets.heldSince,
     status: (destination) => allOf(destination).map((lane) => lane.status()),
   };
 }
@@ -115,6 +119,15 @@ function haveRoom(lanes: readonly Lane[], ask: SlotAsk, slots: Slots): boolean {
     mayProbe = true;
   }
   return mayProbe && (ask.urgent || !isAnyAlive(lanes, ask.now));
+}
+
+function nextOpenAt(lanes: readonly Lane[], { now, tokenAt }: { now: At; tokenAt: At | null }): At | null {
+  let next = tokenAt !== null && tokenAt > now ? tokenAt : null;
+  for (const lane of lanes) {
+    const until = lane.shutUntil();
+    if (until > now && (next === null || until < next)) next = until;
+  }
+  return next;
 }
 
 function isAnyAlive(lanes: readonly Lane[], now: At): boolean {

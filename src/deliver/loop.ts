@@ -219,9 +219,18 @@ function startOne(loop: LoopState, destination: Destination, now: At): boolean {
   const { world, window, waker, destinationClock } = loop;
   if (window.isIdle() || isFull(loop)) return false;
   const { cutoff } = destination;
-  const concurrency = Math.ceil(destination.concurrency / world.daemons());
+  const daemons = world.daemons();
+  const concurrency = Math.ceil(destination.concurrency / daemons);
   const stoodStill = destinationClock.stoodStill(now);
-  const ask = { now, concurrency, wake: waker.wake, urgent: false, tried: false, untriedWaits: window.hasFirst() };
+  const ask = {
+    now,
+    daemons,
+    concurrency,
+    wake: waker.wake,
+    urgent: false,
+    tried: false,
+    untriedWaits: window.hasFirst(),
+  };
   const turn: Turn = { ...ask, loop, destination, cutoff, stoodStill };
   if (!world.lanes.haveRoom(destination, turn) && !haveRoomForUrgent(turn)) return false;
   for (const queue of queuesInTurn(loop, destination)) if (startFrom(queue, turn)) return true;
@@ -248,7 +257,7 @@ function tryStart(delivery: Delivery, from: WindowQueue, turn: Turn): boolean {
   const urgent = isUrgent(delivery, turn);
   const tried = delivery.attemptedAt !== null;
   const ask = urgent || tried ? { ...turn, urgent, tried } : turn;
-  const webhooks = loop.world.lanes.takeSlots(destination.name, openWebhooks(delivery, destination), ask);
+  const webhooks = loop.world.lanes.takeSlots(destination, openWebhooks(delivery, destination), ask);
   if (webhooks.length === 0) return false;
   // It never rejects.
   void deliver(loop, delivery, { destination, webhooks, queue: from === "latest" ? "first" : from });

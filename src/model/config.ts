@@ -102,6 +102,9 @@ export type DeliveryPolicy = {
   readonly concurrency: number;
 };
 
+/** At most so many requests in each `per`, of all webhooks together; after a rest up to `burst` at once. */
+export type RateLimit = { readonly requests: number; readonly per: Ms; readonly burst: number };
+
 /** A receiver of events: one to five webhooks, of which any one has to accept (SPEC.md 2.1, 6). */
 export type Destination = DeliveryPolicy & {
   readonly name: string;
@@ -119,6 +122,8 @@ export type Destination = DeliveryPolicy & {
   readonly sharedSecrets: readonly Secret[];
   /** Whether requests also carry the headers of Standard Webhooks, which need a shared secret. */
   readonly standardWebhooks: boolean;
+  /** Null: as fast as it takes them. */
+  readonly rate: RateLimit | null;
 };
 
 /** One URL that receives POSTs, with the headers that every request to it carries. */

@@ -1,3 +1,5 @@
+import { isCalendarDay } from "./units.ts";
+
 /**
  * Which events a destination takes, by what they say. Made from the config, where every bound is checked, and decided in
  * `route/filter.ts`.
@@ -67,4 +69,13 @@ export function parseField(written: string): readonly string[] {
     else keys.push(`${keys.pop()}${/^\\[.\\]$/.test(part) ? part.slice(1) : part}`);
   }
   return keys;
+}
+
+const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
+
+/** A time as ISO 8601, in ms; NaN for other text. Without a zone it is UTC, wherever this runs. */
+export function parseTime(text: string): number {
+  const match = TIME.exec(text);
+  if (!match || !isCalendarDay(text)) return Number.NaN;
+  return Date.parse(text.includes("T") && match[1] === undefined ? `${text}Z` : text);
 }

@@ -33,6 +33,8 @@ export type DestinationHealth = {
   readonly failingSince: At | null;
   /** The last error of a failing webhook; null if none fails. */
   readonly lastError: AttemptError | null;
+  /** Since when its rate holds it back; null if it does not. */
+  readonly heldSince: At | null;
   /** In the order of the config. */
   readonly webhooks: readonly WebhookHealth[];
 };

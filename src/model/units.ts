@@ -35,6 +35,12 @@ export function parseSize(text: string): number | null {
   return Math.round(Number(match[1]) * (SIZE_UNITS[unit] ?? BINARY_UNITS[unit] ?? 1));
 }
 
+/** Reads `50/s`, `30/m` or `100/h`. Answers how many in which time, or null. */
+export function parseRate(text: string): { readonly count: number; readonly per: Ms } | null {
+  const match = /^(\d{1,9})\s*\/\s*([smh])$/.exec(text);
+  return match && { count: Number(match[1]), per: DURATION_UNITS[match[2] ?? ""] ?? SECOND };
+}
+
 /** A duration in a line of the log: a number of milliseconds for programs, `42s` for people. */
 export type Duration = { readonly ms: Ms };
 
@@ -54,6 +60,12 @@ export function formatDuration(ms: Ms): string {
     .filter(([count]) => count > 0)
     .map(([count, unit]) => `${count}${unit}`)
     .join(" ");
+}
+
+/** Writes a rate as `parseRate` reads it. */
+export function formatRate(count: number, per: Ms): string {
+  const [unit = "s"] = Object.entries(DURATION_UNITS).find(([, ms]) => ms === per) ?? [];
+  return `${count}/${unit}`;
 }
 
 /** Writes a size in its largest fitting unit: `512B`, `32KB`, `1.5GB`. */

@@ -1,10 +1,24 @@
 import type { Event } from "../model/event.ts";
-import type { Condition, FieldCondition, Filter, NameFilter, Order, Pattern, Scalar, Test } from "../model/filter.ts";
+import {
+  type Condition,
+  type FieldCondition,
+  type Filter,
+  type NameFilter,
+  type Order,
+  type Pattern,
+  parseTime,
+  type Scalar,
+  type Test,
+} from "../model/filter.ts";
 import { isLongInteger } from "../model/json.ts";
 import type { SkipRule } from "../model/rules.ts";
 
-/** The rule by which a filter keeps an event from its destination; null if it passes. Never throws. */
+/**
+ * The rule by which a filter keeps an event from its destination; null if it passes. Never throws. A deletion goes wherever
+ * the user's data may have gone.
+ */
 export function filterRule(event: Event, destination: string, { events, where, sample }: Filter): SkipRule | null {
+  if (event.type === "delete") return null;
   if (events && event.type === "track" && !takesName(events, event.event ?? "")) return "event_not_selected";
   if (where && !holds(where, event)) return "condition_not_met";
   if (sample !== null && shareOf(event, destination) >= sample) return "not_sampled";
@@ -96,7 +110,7 @@ function isIn(values: readonly Scalar[], value: unknown): boolean {
 }
 
 function isOrdered(order: Order, value: unknown, than: number | string): boolean {
-  const [left, right] = typeof than === "number" ? [numberOf(value), than] : [timeOf(value), Date.parse(than)];
+  const [left, right] = typeof than === "number" ? [numberOf(value), than] : [timeOf(value), parseTime(than)];
   // Nothing is more or less than what is no number.
   if (order === "gt") return left > right;
   if (order === "gte") return left >= right;
@@ -109,7 +123,7 @@ function numberOf(value: unknown): number {
 }
 
 function timeOf(value: unknown): number {
-  return typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return typeof value === "string" ? parseTime(value) : Number.NaN;
 }
 
 /**

@@ -12,13 +12,14 @@ const HISTORICAL_AGE = DAY;
 export function route(event: Event, source: string, destinations: readonly Destination[]): Routed {
   const { skipsHistorical, filters, bySource } = plansFor(destinations);
   if (event.integrations !== undefined || (skipsHistorical && isHistorical(event))) {
-    return filtered(decide(event, source, destinations), event, filters);
+    const decided = decide(event, source, destinations);
+    return filters ? filtered(decided, event, filters) : decided;
   }
   const known = bySource.get(source) ?? {};
   bySource.set(source, known);
   const plan = known[event.type] ?? decide(event, source, destinations);
   known[event.type] = plan;
-  return filtered(plan, event, filters);
+  return filters ? filtered(plan, event, filters) : plan;
 }
 
 /**
@@ -27,8 +28,8 @@ export function route(event: Event, source: string, destinations: readonly Desti
  */
 type Plans = {
   readonly skipsHistorical: boolean;
-  /** By destination. */
-  readonly filters: ReadonlyMap<string, Filter>;
+  /** By destination; null if none has one. */
+  readonly filters: ReadonlyMap<string, Filter> | null;
   readonly bySource: Map<string, { [type in EventType]?: Routed }>;
 };
 
@@ -39,7 +40,7 @@ function plansFor(destinations: readonly Destination[]): Plans {
   if (known) return known;
   const skipsHistorical = destinations.some(({ historical }) => historical === "skip");
   const filters = new Map(destinations.flatMap(({ name, filter }) => (filter ? [[name, filter] as const] : [])));
-  const made: Plans = { skipsHistorical, filters, bySource: new Map() };
+  const made: Plans = { skipsHistorical, filters: filters.size > 0 ? filters : null, bySource: new Map() };
   plans.set(destinations, made);
   return made;
 }
@@ -55,9 +56,8 @@ function decide(event: Event, source: string, destinations: readonly Destination
   return { deliverTo, skipped };
 }
 
-/** Asks the filters last: each event gets its own answer. A deletion goes wherever the user's data may have gone. */
+/** Asks the filters last: each event gets its own answer. */
 function filtered(routed: Routed, event: Event, filters: ReadonlyMap<string, Filter>): Routed {
-  if (filters.size === 0 || event.type === "delete") return routed;
   const kept: Skip[] = [];
   const deliverTo = routed.deliverTo.filter((destination) => {
     const filter = filters.get(destination);

@@ -96,6 +96,10 @@ const destination = named(
       v.nullable(v.strictObject({ at: time, url: v.string(), reason: v.string() })),
     ),
     perSecond: about("Successes, over the last minute.", v.number()),
+    heldBack: about(
+      "Its rate, and since when deliveries wait only because of it; null if none does.",
+      v.nullable(v.strictObject({ rate: v.string(), since: time })),
+    ),
     oldestWaiting: about(
       "For how many milliseconds the oldest waiting delivery has been here.",
       v.nullable(v.number()),

@@ -99,7 +99,13 @@ const NOTHING_DELETED = {
 } as unknown as StoredDeletions;
 
 /** The operator's API on a store that is well, unless a test says otherwise. */
-const WELL: DestinationHealth = { state: "working", failingSince: null, lastError: null, webhooks: [] };
+const WELL: DestinationHealth = {
+  state: "working",
+  failingSince: null,
+  lastError: null,
+  heldSince: null,
+  webhooks: [],
+};
 
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;

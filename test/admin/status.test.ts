@@ -9,11 +9,18 @@ import { makeDestination } from "../flow/make.ts";
 import { startAdmin } from "./make.ts";
 
 const URL = "https://a.example.com/hook";
-const WELL: DestinationHealth = { state: "working", failingSince: null, lastError: null, webhooks: [] };
+const WELL: DestinationHealth = {
+  state: "working",
+  failingSince: null,
+  lastError: null,
+  heldSince: null,
+  webhooks: [],
+};
 const SICK: DestinationHealth = {
   state: "failing",
   failingSince: START - MINUTE,
   lastError: { at: START, url: URL, reason: "503" },
+  heldSince: null,
   webhooks: [
     {
       url: URL,
@@ -183,6 +190,7 @@ describe("GET /api/status", () => {
       name: "sick",
       state: "failing",
       perSecond: 0,
+      heldBack: null,
       oldestWaiting: MINUTE,
       pausedSince: null,
       counts: { waiting: 3, delivered: 0, failed: 1, expired: 0 },
@@ -198,6 +206,31 @@ describe("GET /api/status", () => {
         },
       ],
     });
+  });
+
+  it("says which rate holds back a destination, and since when, while something waits that could be sent", async () => {
+    const rate = { requests: 30, per: MINUTE, burst: 1 };
+    const destinations = () => [
+      ...["crm", "idle", "paused"].map((name) => makeDestination({ name, rate })),
+      makeDestination({ name: "off", rate, enabled: false }),
+      makeDestination({ name: "free" }),
+    ];
+    const waiting = ["crm", "paused", "off", "free"].map(
+      (destination) => ({ destination, state: "waiting", count: 3 }) as const,
+    );
+    const pauses = { since: (name: string) => (name === "paused" ? START : null) };
+    const webhooks = { of: () => ({ ...WELL, heldSince: START - MINUTE }) };
+    const { destinations: said } = await statusOf({
+      stranded: { destinations, counts: waiting, pauses },
+      status: { webhooks },
+    });
+    assert.deepEqual(
+      said.map(({ name, heldBack }: Record<string, unknown>) => [name, heldBack]),
+      [
+        ["crm", { rate: "30/m", since: "2026-11-20T11:59:00.000Z" }],
+        ...["idle", "paused", "off", "free"].map((name) => [name, null]),
+      ],
+    );
   });
 
   it("says since when one is paused, also if it is off or gone, and that its receiver is another matter", async () => {

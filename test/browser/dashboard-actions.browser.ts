@@ -94,6 +94,29 @@ describe("what the dashboard does", () => {
     assert.deepEqual(errors, []);
   });
 
+  it("says who would get a call, and sends nothing", PATIENT, async () => {
+    await using office = await openOffice(browser);
+    const { page, errors } = await office.open("/events");
+    const rows = page.getByRole("table").getByRole("row");
+    await page.getByRole("button", { name: "Try" }).click();
+    await rows.filter({ hasText: "lake" }).getByText("type is track: identify or page is wanted").waitFor();
+    await rows.filter({ hasText: "billing" }).getByText("the source is website: shop is wanted").waitFor();
+    await page.getByLabel("Source").selectOption("shop");
+    await page.getByRole("button", { name: "Try" }).click();
+    await rows.filter({ hasText: "billing" }).getByText("nothing leaves it out").waitFor();
+    await page.getByLabel("The call as JSON").fill('{"type": "track", "userId": "u1"}');
+    await page.getByRole("button", { name: "Try" }).click();
+    await page.getByRole("alert").filter({ hasText: "missing_event" }).waitFor();
+    await page.getByLabel("The call as JSON").fill("{");
+    await page.getByRole("button", { name: "Try" }).click();
+    await page.getByRole("alert").filter({ hasText: "invalid_json" }).waitFor();
+    assert.equal((await office.ask<List>("/api/deliveries")).deliveries.length, 0);
+    assert.deepEqual(
+      errors.filter((error) => !error.includes("400")),
+      [],
+    );
+  });
+
   it("reloads the config, and shows what is wrong with it", PATIENT, async () => {
     await using office = await openOffice(browser);
     const { page } = await office.open("/system");

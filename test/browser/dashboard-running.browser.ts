@@ -84,13 +84,13 @@ describe("the dashboard of a busy daemon", () => {
       .getByRole("rowheader")
       .filter({ hasText: [...met][0] ?? "" })
       .waitFor();
+    await tellLongTasks(page, "twenty pages of deliveries");
 
     await page.goto(`${office.daemon.admin}/destinations/mailer`);
     await page.getByRole("figure").first().waitFor();
     await page.waitForFunction(isDrawn);
     assert.ok((await page.evaluate(elementCount)) < MOST_ELEMENTS);
-    const tasks = await page.evaluate(() => (globalThis as { longTasks?: readonly number[] }).longTasks ?? []);
-    console.log(`long tasks of the last screen: ${tasks.length}, at most ${Math.max(0, ...tasks)} ms`);
+    await tellLongTasks(page, "a destination with its charts");
     assert.deepEqual(errors, []);
   });
 
@@ -114,6 +114,12 @@ describe("the dashboard of a busy daemon", () => {
     assert.deepEqual(errors, []);
   });
 });
+
+/** A busy machine makes them longer, so they decide nothing. */
+async function tellLongTasks(page: Page, of: string): Promise<void> {
+  const tasks = await page.evaluate(() => (globalThis as { longTasks?: readonly number[] }).longTasks ?? []);
+  console.log(`long tasks of ${of}: ${tasks.length}, at most ${Math.max(0, ...tasks)} ms`);
+}
 
 /** Counts the requests to the API since it was last asked. */
 function countRequests(page: Page) {

@@ -2,9 +2,9 @@ import { Buffer } from "node:buffer";
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const MOST_COLOURS = 64;
+const MOST_COLOURS = 128;
 
-/** The same picture with at most 64 colours, which is a fraction of the size: a page has few, and shades of its text. */
+/** The same picture with at most 128 colours, which is a fraction of the size: a page has few, and shades of its text. */
 export function withPalette(png: Buffer): Buffer {
   const { width, height, pixels } = decode(png);
   const palette = commonest(pixels);

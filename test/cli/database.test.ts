@@ -68,6 +68,12 @@ describe("an outbox that is a database", () => {
     assert.equal(JSON.parse((await runAt(NOBODY, "migrate", "--json")).err).code, "database_away");
   });
 
+  it("needs a user in its URL for fairlead migrate --as, which else does not know whom to grant", SLOW, async () => {
+    const { code, err } = await runAt("postgres://127.0.0.1:1/events?sslmode=disable", "migrate", "--as", "owner");
+    assert.equal(code, 2);
+    assert.match(err, /^fairlead: cannot tell whom to grant: outbox\.url names no user/);
+  });
+
   it("is valid for fairlead check, and shown without its password", SLOW, async () => {
     const { code, out } = await run("check", "--explain");
     assert.equal(code, 0);

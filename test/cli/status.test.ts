@@ -18,6 +18,7 @@ const CRM: DaemonStatus["destinations"][number] = {
   failingSince: null,
   lastError: null,
   perSecond: 12.25,
+  heldBack: null,
   oldestWaiting: null,
   webhooks: [],
   counts: { waiting: 0, delivered: 5, failed: 0, expired: 0 },
@@ -185,6 +186,13 @@ describe("the status of a daemon, for a person", () => {
     assert.match(words({ destinations: [paused] }), /^crm {10}paused for 2h {2}0 /m);
     const off = { ...paused, state: "disabled", failingSince: ago(MINUTE) };
     assert.match(words({ destinations: [off] }), /^crm {10}disabled, paused for 2h {2}0 /m);
+  });
+
+  it("says which rate holds one back, whatever else it is", () => {
+    const heldBack = { rate: "30/m", since: ago(2 * HOUR) };
+    assert.match(words({ destinations: [{ ...CRM, heldBack }] }), /^crm {10}working, held to 30\/m for 2h {2}/m);
+    const sick = { ...CRM, state: "failing", failingSince: ago(MINUTE), heldBack };
+    assert.match(words({ destinations: [sick] }), /^crm {10}failing for 1m, held to 30\/m for 2h {2}/m);
   });
 
   it("says that a config is not in force, and why, and what waits for a restart", () => {

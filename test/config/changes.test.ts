@@ -103,6 +103,12 @@ describe("what a reload changes, in words", () => {
     assert.deepEqual(destinationChanges({}, next), [
       "destination crm: timeout 5s → 10s, cutoff 4h → 1d, concurrency 64 → 8",
     ]);
+    const second = { requests: 50, per: SECOND, burst: 50 };
+    const minute = { ...second, per: 60 * SECOND };
+    assert.deepEqual(destinationChanges({}, { rate: second }), ["destination crm: rate none → 50/s (burst 50)"]);
+    assert.deepEqual(destinationChanges({ rate: second }, { rate: minute }), [
+      "destination crm: rate 50/s (burst 50) → 50/m (burst 50)",
+    ]);
     const delivery = { ...makeConfig().delivery, concurrency: 8 };
     const [crm, lake, mail] = ["crm", "lake", "mail"].map((name) => makeDestination({ name }));
     assert.ok(crm && lake && mail);

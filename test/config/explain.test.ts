@@ -107,6 +107,8 @@ destinations:
     # timeout:                          # default: delivery.timeout
     # cutoff:                           # default: delivery.cutoff
     # concurrency:                      # default: delivery.concurrency
+    # rate:                             # default: as fast as it takes them
+    # burst:                            # default: what the rate allows in a second, and a request for each webhook at least
 `;
 
 const COMPLETE: World = {

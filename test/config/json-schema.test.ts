@@ -71,6 +71,8 @@ describe("the JSON Schema of the config", () => {
     ["an unknown policy", { sources: { a: { writeKey: "a", ip: "hash" } } }, ".sources.a.ip: anyOf"],
     ["a duration without a unit", { delivery: { timeout: 5 } }, ".delivery.timeout: type"],
     ["a duration with a wrong unit", { delivery: { timeout: "5 sec" } }, ".delivery.timeout: pattern"],
+    ["a rate without a time", { destinations: { crm: { ...CRM, rate: 50 } } }, ".destinations.crm.rate: type"],
+    ["a rate by the day", { destinations: { crm: { ...CRM, rate: "50/d" } } }, ".destinations.crm.rate: pattern"],
     ["a size with a wrong unit", { outbox: { maxSize: "1 gig" } }, ".outbox.maxSize: pattern"],
     ["a size that is too small", { outbox: { maxSize: 512 } }, ".outbox.maxSize: minimum"],
     ["a number out of bounds", { delivery: { concurrency: 201 } }, ".delivery.concurrency: maximum"],

@@ -48,6 +48,8 @@ destinations:
     timeout: 30s
     cutoff: 7d
     concurrency: 8
+    rate: 30/m
+    burst: 5
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
@@ -94,6 +96,7 @@ describe("loadConfig", () => {
           sharedSecrets: [],
           standardWebhooks: false,
           ...{ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
+          rate: null,
         },
       ],
     });
@@ -172,6 +175,7 @@ describe("loadConfig", () => {
           sharedSecrets: ["secret new", "secret old"],
           standardWebhooks: true,
           ...{ timeout: 30 * SECOND, cutoff: 7 * DAY, concurrency: 8 },
+          rate: { requests: 30, per: MINUTE, burst: 5 },
         },
         {
           name: "erp",
@@ -184,6 +188,7 @@ describe("loadConfig", () => {
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
           ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
+          rate: null,
         },
       ],
     });

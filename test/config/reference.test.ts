@@ -126,6 +126,7 @@ function completed(written: string): string {
   if (document.hasIn(["destinations", "crm", "standardWebhooks"])) {
     document.setIn(["destinations", "crm", "sharedSecret"], "secret");
   }
+  if (document.hasIn(["destinations", "crm", "burst"])) document.setIn(["destinations", "crm", "rate"], "50/s");
   return document.toString();
 }
 

@@ -107,6 +107,36 @@ describe("a destination that goes beyond the specification", () => {
   });
 });
 
+describe("a rate", () => {
+  const withKeys = (keys: string) => toldOf(`${HEAD}${DESTINATIONS}    ${keys}\n`);
+
+  it("has a number and a time", () => {
+    for (const good of ["50/s", "'30/m'", "1/h", "10000/s", "36000000/h"])
+      assert.deepEqual(withKeys(`rate: ${good}`), [], good);
+    const cases: readonly (readonly [string, string])[] = [
+      ["50", "must say in which time: write 50/s for a second (got 50)"],
+      ["0.5/s", 'must be a rate, as in 50/s, 30/m or 100/h (got "0.5/s")'],
+      ["0/s", 'must be more than 0: to send nothing, disable or pause it (got "0/s")'],
+      ["10001/s", 'must be at most 10000/s (got "10001/s")'],
+      ["36000001/h", 'must be at most 10000/s (got "36000001/h")'],
+      ["[50/s]", "must be a rate, as in 50/s, 30/m or 100/h (got a list of 1)"],
+    ];
+    for (const [bad, message] of cases)
+      assert.deepEqual(withKeys(`rate: ${bad}`), [`error destinations.crm.rate ${message}`], bad);
+  });
+
+  it("has a burst only beside it, and one for a request to each webhook", () => {
+    assert.deepEqual(withKeys("rate: 1/m\n    burst: 1"), []);
+    assert.deepEqual(withKeys("burst: 10"), [
+      "error destinations.crm.burst needs a rate beside it: add one, or remove this key",
+    ]);
+    const two = DESTINATIONS.replace("}]", "}, { url: https://erp.example.com }]");
+    assert.deepEqual(toldOf(`${HEAD}${two}    rate: 1/m\n    burst: 1\n`), [
+      "error destinations.crm.burst must be at least 2: each event goes to all 2 webhooks at once (got 1)",
+    ]);
+  });
+});
+
 describe("secrets in a config file that others can read", () => {
   it("are doubted once, at the first of them", () => {
     const text = `${HEAD}${DESTINATIONS}    sharedSecret: def\n`;

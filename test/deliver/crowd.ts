@@ -4,27 +4,37 @@ import { createDeliver } from "../../src/deliver/deliver.ts";
 import { createActivity } from "../../src/deliver/health.ts";
 import { createLanes, type SlotAsk } from "../../src/deliver/lanes.ts";
 import { MOST_ATTEMPTS } from "../../src/deliver/slots.ts";
-import type { Destination } from "../../src/model/config.ts";
+import type { Destination, RateLimit } from "../../src/model/config.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { Post, QueueAsk, QueuePage, Settle } from "../../src/model/ports.ts";
-import { HOUR, SECOND } from "../../src/model/units.ts";
+import { type At, SECOND } from "../../src/model/units.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
 import { type Behaviour, createFalseNetwork, OFFLINE, REFUSED } from "../flow/network.ts";
 import { type Chance, createChance } from "../simulate/random.ts";
 import { makeDelivery, makeReport, makeStore } from "./make.ts";
 
-type Plan = { readonly seed: number; readonly count: number; readonly webhooks: number; readonly steps: number };
+type Plan = {
+  readonly seed: number;
+  readonly count: number;
+  readonly webhooks: number;
+  readonly steps: number;
+  /** Of every other destination. */
+  readonly rate?: RateLimit;
+};
 
 /**
  * Disturbs a crowd of so many, step by step. At each moment every destination that could send does, and everything arrives
  * once all receivers are well.
  */
-export async function keepBusy({ seed, count, webhooks, steps }: Plan): Promise<void> {
+export async function keepBusy({ seed, count, webhooks, steps, rate }: Plan): Promise<void> {
   const chance = createChance(seed);
   const crowd = startCrowd(
     chance,
-    Array.from({ length: count }, (_, nth) => makeOne(nth, webhooks)),
+    Array.from({ length: count }, (_, nth) => {
+      const one = makeOne(nth, webhooks);
+      return rate && nth % 2 === 0 ? { ...one, rate } : one;
+    }),
   );
   for (let step = 0; step < steps; step += 1) {
     disturb(crowd, chance, webhooks);
@@ -32,6 +42,7 @@ export async function keepBusy({ seed, count, webhooks, steps }: Plan): Promise<
       await crowd.clock.advance(wait);
       await crowd.clock.rest();
       assert.deepEqual(crowd.idle(), [], `seed ${seed}, step ${step}: there are slots for them`);
+      assert.deepEqual(crowd.hasty(), [], `seed ${seed}, step ${step}: more than their rate`);
       assert.ok(crowd.most() <= MOST_ATTEMPTS, `seed ${seed}, step ${step}: ${crowd.most()} at once`);
     }
   }
@@ -110,9 +121,16 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
   const network = createFalseNetwork(clock, ({ url }) => (moods.get(url) ?? MOODS[0] ?? (() => 200))(chance));
   const lanes = createLanes(makeReport());
   const sent = new Set<string>();
+  const hasty = new Set<string>();
+  const noteRequest = watchRates(hasty);
   let [destinations, underWay, most, ids] = [first, 0, 0, 0];
   const post: Post = (request) => {
     sent.add(request.body);
+    const name = request.body.split(" ")[0];
+    noteRequest(
+      destinations.find((one) => one.name === name),
+      clock.now(),
+    );
     underWay += 1;
     most = Math.max(most, underWay);
     return network.post(request).finally(() => (underWay -= 1));
@@ -132,6 +150,8 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     destinations: () => destinations,
     /** The most attempts at one moment so far. */
     most: () => most,
+    /** Who has got more than its rate so far. */
+    hasty: () => [...hasty],
     serve(next: readonly Destination[]) {
       destinations = next;
       deliver.setDestinations(next, []);
@@ -149,7 +169,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     /** Who has something that was never tried, and a slot for it, and does nothing. */
     idle() {
       const ask: SlotAsk = {
-        ...{ now: clock.now(), concurrency: CONCURRENCY, urgent: false, tried: false, untriedWaits: true },
+        ...{ now: clock.now(), daemons: 1, concurrency: CONCURRENCY, urgent: false, tried: false, untriedWaits: true },
         wake: lanes.wakeNext,
       };
       const isUntried = ({ attemptedAt, body }: Delivery): boolean => attemptedAt === null && !sent.has(body);
@@ -157,6 +177,19 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
       return idle.filter((one) => lanes.haveRoom(one, ask)).map(({ name }) => name);
     },
     waiting: () => destinations.filter(({ name }) => rows.of(name).length > 0).map(({ name }) => name),
+  };
+}
+
+/** Fills a vessel with each request, and lets it run out at the destination's rate: it never holds more than the burst. */
+function watchRates(hasty: Set<string>) {
+  const vessels = new Map<string, { readonly level: number; readonly at: At }>();
+  return (destination: Destination | undefined, now: At): void => {
+    if (!destination?.rate) return;
+    const { requests, per, burst } = destination.rate;
+    const { level, at } = vessels.get(destination.name) ?? { level: 0, at: now };
+    const next = Math.max(0, level - ((now - at) * requests) / per) + 1;
+    vessels.set(destination.name, { level: next, at: now });
+    if (next > burst + 1e-6) hasty.add(destination.name);
   };
 }
 

@@ -17,6 +17,7 @@ function destination(name: string): Destination {
     webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
     sharedSecrets: [],
     standardWebhooks: false,
+    rate: null,
     ...DELIVERY,
   };
 }
@@ -25,12 +26,20 @@ function destinations(count: number): readonly Destination[] {
   return Array.from({ length: count }, (_, nth) => destination(`d${nth}`));
 }
 
-const ASK = { now: 0, concurrency: MOST_ATTEMPTS, urgent: false, tried: false, untriedWaits: false, wake() {} };
+const ASK = {
+  now: 0,
+  daemons: 1,
+  concurrency: MOST_ATTEMPTS,
+  urgent: false,
+  tried: false,
+  untriedWaits: false,
+  wake() {},
+};
 
 /** Takes all the slots that it can get, and answers how many. */
-function takeAll(lanes: Lanes, { name, webhooks }: Destination): number {
+function takeAll(lanes: Lanes, one: Destination): number {
   let taken = 0;
-  while (lanes.takeSlots(name, webhooks, ASK).length > 0) taken += 1;
+  while (lanes.takeSlots(one, one.webhooks, ASK).length > 0) taken += 1;
   return taken;
 }
 

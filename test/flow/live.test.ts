@@ -19,7 +19,8 @@ type Watch = {
 /** Watches, and reads everything as it comes. */
 async function watch(d: TestDaemon, query = "", headers = {}): Promise<Watch> {
   const response = await d.open(`/api/live${query}`, { headers });
-  assert.deepEqual([response.status, response.headers.get("content-type")], [200, "application/x-ndjson"]);
+  const shown = ["content-type", "x-accel-buffering"].map((name) => response.headers.get(name));
+  assert.deepEqual([response.status, ...shown], [200, "application/x-ndjson", "no"]);
   const reader = response.body?.getReader() ?? assert.fail("no body");
   const lines: LiveLine[] = [];
   let ended = false;

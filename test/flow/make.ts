@@ -32,6 +32,7 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
     webhooks: urls.map((url) => ({ url, headers: secrets, tls: tls ?? null })),
     sharedSecrets: [],
     standardWebhooks: false,
+    rate: null,
     ...DELIVERY,
     ...destination,
   };

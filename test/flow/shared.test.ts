@@ -160,6 +160,22 @@ describe("two daemons on one outbox", () => {
     assert.deepEqual([arrived(first, URL_B), arrived(second, URL_B)], [[], ["m1"]]);
   });
 
+  it("share the rate of a destination, and one that is left has all of it", async () => {
+    const rate = { requests: 10, per: SECOND, burst: 10 };
+    await using both = await startBoth({ config: { destinations: [makeDestination({ rate })] } });
+    const { first, second } = both;
+    await call(first, ...ids(100));
+    await call(second, ...ids(200).slice(100));
+    const [before, beforeToo] = [first.sent.length, second.sent.length];
+    await first.clock.advance("4s");
+    assert.deepEqual([first.sent.length - before, second.sent.length - beforeToo], [20, 20]);
+    await second.stop();
+    await first.clock.advance("4s");
+    const kept = first.sent.length;
+    await first.clock.advance("4s");
+    assert.equal(first.sent.length - kept, 40);
+  });
+
   it("share the attempts that a destination may have under way", async () => {
     const destinations = [makeDestination({ concurrency: 8 })];
     await using both = await startBoth({ config: { destinations }, answers: () => ({ status: 200, after: SECOND }) });

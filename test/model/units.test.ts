@@ -4,14 +4,18 @@ import fc from "fast-check";
 import {
   DAY,
   formatDuration,
+  formatRate,
   formatSize,
   formatTime,
   GB,
   HOUR,
   KB,
   MB,
+  MINUTE,
   parseDuration,
+  parseRate,
   parseSize,
+  SECOND,
 } from "../../src/model/units.ts";
 
 describe("a duration as an operator writes it", () => {
@@ -60,6 +64,38 @@ describe("a duration as an operator writes it", () => {
         assert.ok(again !== null && Math.abs(again - ms) <= Math.max(500, ms / 24), `${ms} → ${again}`);
       }),
     );
+  });
+});
+
+describe("a rate as an operator writes it", () => {
+  it("is so many in a second, a minute or an hour, and written the same", () => {
+    for (const [text, count, per] of [
+      ["50/s", 50, SECOND],
+      ["30/m", 30, MINUTE],
+      ["1/h", 1, HOUR],
+    ] as const) {
+      assert.deepEqual(parseRate(text), { count, per });
+      assert.equal(formatRate(count, per), text);
+    }
+    assert.deepEqual(parseRate("50 / s"), { count: 50, per: SECOND });
+  });
+
+  it("is nothing else", () => {
+    for (const text of [
+      "",
+      "50",
+      "/s",
+      "50/d",
+      "50/ms",
+      "0.5/s",
+      "-1/s",
+      "50/S",
+      "50/s/s",
+      "5e1/s",
+      "50/2s",
+      "9999999999/s",
+    ])
+      assert.equal(parseRate(text), null, text);
   });
 });
 

@@ -102,7 +102,7 @@ async function sendTest(path: string): Promise<JSX.Element> {
 }
 
 function Summary({ one }: { readonly one: One }): JSX.Element {
-  const { name, state, counts, perSecond, oldestWaiting, pausedSince, failingSince } = one;
+  const { name, state, counts, perSecond, heldBack, oldestWaiting, pausedSince, failingSince } = one;
   const since = pausedSince ?? failingSince;
   const link = (of: keyof NonNullable<One["counts"]>): JSX.Element => (
     <a href={pathWith("/deliveries", { destination: name, state: of })}>{counts ? words.exact(counts[of]) : "?"}</a>
@@ -116,7 +116,12 @@ function Summary({ one }: { readonly one: One }): JSX.Element {
             <State state={state} /> {since === null ? null : <Ago at={since} />}
           </>,
         ],
-        ["Webhooks out", `${words.rate(perSecond)}/s`],
+        [
+          "Webhooks out",
+          <>
+            {words.rate(perSecond)}/s {heldBack && <HeldBack {...heldBack} />}
+          </>,
+        ],
         [
           "Waiting",
           <>
@@ -128,6 +133,14 @@ function Summary({ one }: { readonly one: One }): JSX.Element {
         ["Expired", link("expired")],
       ]}
     />
+  );
+}
+
+function HeldBack({ rate, since }: NonNullable<One["heldBack"]>): JSX.Element {
+  return (
+    <>
+      held to its rate of {rate}, since <Ago at={since} />
+    </>
   );
 }
 
