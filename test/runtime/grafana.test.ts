@@ -98,7 +98,10 @@ describe("packaging/grafana/fairlead.json", () => {
     for (const { name, query } of variables) {
       if (typeof query === "string") continue;
       const [, asked = "", value = ""] = /^label_values\((.+), (\w+)\)$/.exec(query.query) ?? [];
-      assert.ok(selectors(asked).some(({ metric }) => known.get(metric)?.has(value)), `$${name}: ${query.query}`);
+      assert.ok(
+        selectors(asked).some(({ metric }) => known.get(metric)?.has(value)),
+        `$${name}: ${query.query}`,
+      );
     }
     for (const { where, expr } of queries) {
       for (const [, name = ""] of expr.matchAll(/\$\{?(\w+)/g)) {
