@@ -381,6 +381,50 @@ describe("the window", () => {
     );
   });
 
+  it("reads again from the start also if it was told so while a page was being read", async () => {
+    const waiting = rows(4).slice(2);
+    const store = makeStore(waiting);
+    const window = createWindow("crm", {
+      backlog: store.backlog,
+      readQueue: async (ask) => {
+        const page = await store.readQueue(ask);
+        // What is taken from another daemon is older than what the page has.
+        if (ask.queue === "first" && waiting.length === 2) {
+          waiting.push(...rows(2));
+          window.readAgain();
+        }
+        return page;
+      },
+    });
+    await window.fill(0);
+    await window.fill(0);
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [3, 4, 1, 2],
+    );
+  });
+
+  it("hurries also if it was told so while a page was being read", async () => {
+    const old = makeDelivery({ id: 1, firstAttemptAt: 10, attemptedAt: 60, dueAt: 9_000 });
+    const store = makeStore([old]);
+    let isFirst = true;
+    const window = createWindow("crm", {
+      backlog: store.backlog,
+      readQueue: async (ask) => {
+        const page = await store.readQueue(ask);
+        if (ask.queue === "retry" && isFirst) {
+          isFirst = false;
+          window.retryEarly({ from: Number.NEGATIVE_INFINITY, until: 200 });
+        }
+        return page;
+      },
+    });
+    window.retryEarly({ from: 50, until: 55 });
+    await window.fill(200);
+    await window.fill(200);
+    assert.equal(takeAll(window, "retry").length, 1);
+  });
+
   it("reads again what was lost on the way", async () => {
     const window = createWindow("crm", makeStore(rows(1)));
     await window.fill(0);
