@@ -404,27 +404,6 @@ describe("the window", () => {
     );
   });
 
-  it("hurries also if it was told so while a page was being read", async () => {
-    const old = makeDelivery({ id: 1, firstAttemptAt: 10, attemptedAt: 60, dueAt: 9_000 });
-    const store = makeStore([old]);
-    let isFirst = true;
-    const window = createWindow("crm", {
-      backlog: store.backlog,
-      readQueue: async (ask) => {
-        const page = await store.readQueue(ask);
-        if (ask.queue === "retry" && isFirst) {
-          isFirst = false;
-          window.retryEarly({ from: Number.NEGATIVE_INFINITY, until: 200 });
-        }
-        return page;
-      },
-    });
-    window.retryEarly({ from: 50, until: 55 });
-    await window.fill(200);
-    await window.fill(200);
-    assert.equal(takeAll(window, "retry").length, 1);
-  });
-
   it("reads again what was lost on the way", async () => {
     const window = createWindow("crm", makeStore(rows(1)));
     await window.fill(0);
