@@ -22,6 +22,7 @@ export const EXAMPLES = [
   "packaging/nginx/fairlead.conf",
   "packaging/caddy/Caddyfile",
   "packaging/prometheus/alerts.yaml",
+  "packaging/grafana/fairlead.json",
   "packaging/cluster/compose.yaml",
   "packaging/cluster/Caddyfile",
   "packaging/cluster/fairlead/config.yaml",

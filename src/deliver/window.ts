@@ -217,7 +217,7 @@ function takeOut(queue: MemoryQueue, index: number): boolean {
 
 async function readPage(queue: MemoryQueue, ask: QueueAsk, { readQueue }: WindowWorld): Promise<QueuePage> {
   // Set before the read, so that a delivery that is committed meanwhile is not overlooked.
-  Object.assign(queue, { more: false, isReading: true });
+  Object.assign(queue, { more: false, isReading: true, isRestarted: false });
   try {
     return await readQueue(ask);
   } catch (error) {
@@ -233,7 +233,7 @@ async function readRetries(state: State, now: At, { destination, world }: ReadFr
   const dueBy = early === null ? now : Number.MAX_SAFE_INTEGER;
   const page = await readPage(retry, { destination, queue: "retry", after: retry.after, dueBy, limit: PAGE }, world);
   addPage(page, retry, state);
-  if (page.more) return;
+  if (page.more || retry.isRestarted) return;
   if (early !== null) {
     // Retries that must wait were passed over. They are read when they are due, from the start.
     state.early = null;
@@ -267,7 +267,7 @@ function enqueue(delivery: Delivery, { first, latest, known, isSuspect }: State)
 function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early }: State): void {
   const { deliveries, more } = page;
   const last = page.upTo ?? deliveries.at(-1);
-  if (last) queue.after = { dueAt: last.dueAt, id: last.id };
+  if (last && !queue.isRestarted) queue.after = { dueAt: last.dueAt, id: last.id };
   if (more) queue.more = true;
   for (const delivery of deliveries) {
     if ((early !== null && mustWait(delivery, early)) || known.has(delivery.id) || over.has(delivery.id)) continue;
@@ -333,10 +333,12 @@ type MemoryQueue = {
   more: boolean;
   /** Whether a page is being read. */
   isReading: boolean;
+  /** Whether it was to be read from the start again while the last page was being read, which says nothing of its place then. */
+  isRestarted: boolean;
 };
 
 function createMemoryQueue(): MemoryQueue {
-  return { waiting: [], size: 0, after: null, more: true, isReading: false };
+  return { waiting: [], size: 0, after: null, more: true, isReading: false, isRestarted: false };
 }
 
 function isLow(queue: MemoryQueue): boolean {
@@ -378,4 +380,5 @@ function isBehind({ dueAt, id }: QueuePosition, after: QueuePosition | null): bo
 function restart(queue: MemoryQueue): void {
   queue.after = null;
   queue.more = true;
+  queue.isRestarted = true;
 }

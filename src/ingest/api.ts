@@ -28,6 +28,7 @@ export function createIngest(world: IngestWorld): Handle {
   const others = createOthers(world);
 
   return async function handle(request, peer) {
+    const begunAt = world.clock.now();
     const origin = request.headers.get("origin");
     // A page that is left closes its connection, whose address could then not be read any more.
     const known = origin === null ? peer : { address: peer.address, overSocket: peer.overSocket };
@@ -41,7 +42,7 @@ export function createIngest(world: IngestWorld): Handle {
     }
     // Also of errors: a browser hides them from the page otherwise.
     if (origin !== null && incoming.door.allowsOrigin(origin)) addCors(response, origin);
-    world.report.requestAnswered(response.status);
+    world.report.requestAnswered(response.status, world.clock.now() - begunAt);
     return response;
   };
 

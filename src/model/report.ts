@@ -14,7 +14,8 @@ export type Report = PauseReport &
   DeletionReport &
   AudienceReport &
   SpaceReport & {
-    requestAnswered(status: number): void;
+    /** `duration`: from the headers of the request to the answer. */
+    requestAnswered(status: number, duration: Ms): void;
     /** Calls that are now durable. `duplicates` of them were repeats. */
     callsAccepted(source: string, types: readonly EventType[], duplicates: number): void;
     /** A refused call, or with `type` null a refused request. `source` is null if it is unknown. */

@@ -24,6 +24,7 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions) {
   let store: ExposedStore | null = null;
   let declared: Names | null = null;
   let watched: () => readonly WatchedWebhooks[] = () => [];
+  const requests = declareRequests(registry);
   const calls = declareCalls(registry);
   const deliveries = declareDeliveries(registry);
   const { attempted, declareWebhooks } = declareAttempts(registry);
@@ -36,6 +37,7 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions) {
   declareWebhookGauges(registry, { read: () => watched(), clock });
   declareProcess(registry, { version, runtime });
   return {
+    ...requests,
     ...calls,
     ...deliveries,
     attempted,
@@ -70,13 +72,32 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions) {
   };
 }
 
+/** Most calls wait a few milliseconds for their commit. Seconds are a slow disk, a lock, or a client that sends slowly. */
+const ANSWER_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+
+function declareRequests(registry: Registry) {
+  const requests = createTally(registry, {
+    name: "fairlead_requests_total",
+    help: "HTTP requests answered, by status.",
+    labels: ["code"],
+  }).row();
+  const timings = createHistogram(registry, {
+    name: "fairlead_ingest_duration_seconds",
+    help: "How long requests took: from their headers, over the body and the commit, to the answer. By class of status.",
+    labels: ["class"],
+    buckets: ANSWER_SECONDS,
+  });
+  const byHundreds = new Map([2, 4, 5].map((hundreds) => [hundreds, timings.row(`${hundreds}xx`)]));
+  return {
+    answered(status: number, duration: Ms): void {
+      requests.add(status);
+      byHundreds.get(Math.floor(status / 100))?.took(duration);
+    },
+  };
+}
+
 function declareCalls(registry: Registry) {
   return {
-    requests: createTally(registry, {
-      name: "fairlead_requests_total",
-      help: "HTTP requests answered, by status.",
-      labels: ["code"],
-    }).row(),
     received: createTally(registry, {
       name: "fairlead_events_received_total",
       help: "Events accepted, including repeats.",
@@ -153,11 +174,14 @@ function declareAttempts(registry: Registry) {
   type Series = { readonly counts: Row; readonly timings: Timings };
   let known = new Map<string, Map<string, Series>>();
   function seriesOf(destination: string, webhook: string): Series {
-    return { counts: counts.row(destination, webhook), timings: timings(destination, webhook) };
+    return { counts: counts.row(destination, webhook), timings: timings.row(destination, webhook) };
   }
   return {
     declareWebhooks(webhooks: Names["webhooks"]): void {
       info.reset();
+      // Nothing is attempted for a destination that is removed: its series would stay as they are until the daemon stops.
+      counts.keep(webhooks);
+      timings.keep(webhooks);
       known = new Map();
       for (const [destination, urls] of webhooks) {
         known.set(destination, new Map(urls.map((url, nth) => [url, seriesOf(destination, String(nth + 1))])));

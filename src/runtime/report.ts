@@ -27,7 +27,7 @@ export function createReport({ log, metrics, clock }: ReportOptions): Report {
   const throttle = createThrottle({ log, clock });
   const sinks: Sinks = { log, metrics, throttle };
   return unfailing(sinks, {
-    requestAnswered: (status) => metrics.requests.add(status),
+    requestAnswered: (status, duration) => metrics.answered(status, duration),
     callsAccepted: (source, types, duplicates) => callsAccepted(sinks, source, { types, duplicates }),
     callRejected: (refusal) => callRejected(sinks, refusal),
     eventUnrouted: (source, rules) => eventUnrouted(sinks, source, rules),

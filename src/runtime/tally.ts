@@ -7,7 +7,13 @@ import { type Ms, SECOND } from "../model/units.ts";
 /** Counts by the value of one label. */
 export type Row = { add(label: string | number, count?: number): void };
 /** Rows by the values of all labels but the last. The same values give the same row: callers may keep it. */
-type Tally = { row(...firsts: readonly string[]): Row };
+type Tally = { row(...firsts: readonly string[]): Row } & Forgetful;
+/** The same label values give timings of the same series. */
+type HistogramOfLabels = { row(...values: readonly string[]): Timings } & Forgetful;
+type Forgetful = {
+  /** Removes the series whose first label has none of these values. */
+  keep(firsts: { has(first: string): boolean }): void;
+};
 
 type Declaration = { readonly name: string; readonly help: string; readonly labels: readonly string[] };
 
@@ -40,6 +46,9 @@ export function createTally(registry: Registry, { name, help, labels, known = []
       rows.set(key, row);
       return row;
     },
+    keep(kept) {
+      for (const [key, { firsts }] of rows) if (!kept.has(firsts[0] ?? "")) rows.delete(key);
+    },
   };
 }
 
@@ -65,18 +74,24 @@ function toLabels(labels: readonly string[], values: readonly Label[]): Record<s
 /** How long things took. */
 export type Timings = { took(duration: Ms): void };
 
-type Series = { readonly labels: Record<string, Label>; readonly counts: number[]; sum: Ms };
+type Series = {
+  readonly values: readonly string[];
+  /** How many took at most as long as each bucket, and longer than the one before. */
+  readonly counts: number[];
+  sum: Ms;
+};
 
-/** Declares a histogram in seconds. The same label values give timings of the same series. */
+/** Declares a histogram in seconds. */
 export function createHistogram(
   registry: Registry,
   { name, help, labels: labelNames, buckets }: Declaration & { readonly buckets: readonly number[] },
-): (...values: readonly string[]) => Timings {
+): HistogramOfLabels {
   const all = new Map<string, Series>();
   const metric = { name, help, type: "histogram", aggregator: "sum" };
   const get = async () => ({
     ...metric,
-    values: [...all.values()].flatMap(({ labels, counts, sum }) => {
+    values: [...all.values()].flatMap(({ values, counts, sum }) => {
+      const labels = toLabels(labelNames, values);
       let count = 0;
       const steps = [...buckets, "+Inf"].map((le, nth) => {
         count += counts[nth] ?? 0;
@@ -91,21 +106,26 @@ export function createHistogram(
   });
   // The registry uses nothing else of a metric when it writes its text.
   registry.registerMetric({ ...metric, get } as unknown as Histogram);
-  return (...values) => {
-    const key = JSON.stringify(values);
-    const series = all.get(key) ?? {
-      labels: toLabels(labelNames, values),
-      counts: [...buckets, "+Inf"].map(() => 0),
-      sum: 0,
-    };
-    all.set(key, series);
-    return {
-      took(duration) {
-        let at = 0;
-        while (duration > (buckets[at] ?? Number.POSITIVE_INFINITY) * SECOND) at += 1;
-        series.counts[at] = (series.counts[at] ?? 0) + 1;
-        series.sum += duration;
-      },
-    };
+  return {
+    row(...values) {
+      const key = JSON.stringify(values);
+      const series = all.get(key) ?? { values, counts: [...buckets, "+Inf"].map(() => 0), sum: 0 };
+      all.set(key, series);
+      return timingsOf(series, buckets);
+    },
+    keep(kept) {
+      for (const [key, { values }] of all) if (!kept.has(values[0] ?? "")) all.delete(key);
+    },
+  };
+}
+
+function timingsOf(series: Series, buckets: readonly number[]): Timings {
+  return {
+    took(duration) {
+      let at = 0;
+      while (duration > (buckets[at] ?? Number.POSITIVE_INFINITY) * SECOND) at += 1;
+      series.counts[at] = (series.counts[at] ?? 0) + 1;
+      series.sum += duration;
+    },
   };
 }

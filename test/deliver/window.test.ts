@@ -381,6 +381,29 @@ describe("the window", () => {
     );
   });
 
+  it("reads again from the start also if it was told so while a page was being read", async () => {
+    const waiting = rows(4).slice(2);
+    const store = makeStore(waiting);
+    const window = createWindow("crm", {
+      backlog: store.backlog,
+      readQueue: async (ask) => {
+        const page = await store.readQueue(ask);
+        // What is taken from another daemon is older than what the page has.
+        if (ask.queue === "first" && waiting.length === 2) {
+          waiting.push(...rows(2));
+          window.readAgain();
+        }
+        return page;
+      },
+    });
+    await window.fill(0);
+    await window.fill(0);
+    assert.deepEqual(
+      takeAll(window, "first").map(({ id }) => id),
+      [3, 4, 1, 2],
+    );
+  });
+
   it("reads again what was lost on the way", async () => {
     const window = createWindow("crm", makeStore(rows(1)));
     await window.fill(0);

@@ -17,7 +17,9 @@ const SECRET = "smoke-secret";
 type Hook = { readonly signature: string; readonly body: string };
 
 describe("deno run -A src/main.ts serve", () => {
-  it("accepts a call, signs it, delivers it, tries again, serves the dashboard, and stops", { timeout: 120_000 }, async () => {
+  it("accepts a call, signs it, delivers it, tries again, serves the dashboard, and stops", {
+    timeout: 120_000,
+  }, async () => {
     await using receiver = await startReceiver((nth) => (nth === 1 ? 503 : 200));
     await using daemon = await startDaemon(receiver.url);
     const answer = await daemon.call({ userId: "u1", event: "Signed Up", messageId: "m1" });

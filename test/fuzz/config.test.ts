@@ -41,30 +41,27 @@ destinations:
   crm: { webhooks: [{ url: "https://a.example/#x" }], types: [track], sharedSecret: "\${UNSET:-x}" }
 `;
 
+const FILTERED = `sources: { website: { writeKey: "k" } }
+destinations:
+  crm:
+    events: [Order *, "!Order Viewed"]
+    where: { any: [{ properties.token: { exists: true }, properties.total: { gte: 5 } }, { not: { context.a: [b, "\${SET}"] } }] }
+    sample: 10%
+    webhooks: [{ url: https://a.example }]
+`;
+
 const likeness = {
   seeds: [
-    ...[GOOD, GOOD, SMALL, GOOD.replaceAll("\n", "\r\n"), `\uFEFF${SMALL}`, exampleConfig().slice(0, 6_000)],
+    ...[GOOD, GOOD, SMALL, FILTERED, GOOD.replaceAll("\n", "\r\n"), `\uFEFF${SMALL}`, exampleConfig().slice(0, 6_000)],
     "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n<<: *b\n",
     "sources: !!map\n\twebsite: {}\n--- # again\nsources: | \n  text\n",
     '%YAML 1.1\n---\n? [complex, key]\n: "open\n',
   ],
   pieces: [
     ...["sources:", "destinations:", "admin:", "crm:", "webhooks:", "headers:", "writeKey:", "sharedSecret:", "url:"],
-    ...[
-      "listen:",
-      "token:",
-      "concurrency:",
-      "timeout:",
-      "rate:",
-      "burst:",
-      "50/s",
-      "types:",
-      "__proto__:",
-      "constructor:",
-      "<<:",
-      "? ",
-      "X-A:",
-    ],
+    ...["events:", "where:", "sample: 1%", "any:", "not: {", "properties.a:", "traits.secret:", "matches:", "gt:", "*"],
+    ...["listen:", "token:", "concurrency:", "timeout:", "rate:", "burst:", "50/s", "types:", "__proto__:"],
+    ...["constructor:", "<<:", "? ", "X-A:"],
     ...["ingest:", "tls:", "cert:", "key:", "trustedProxies:", "corsOrigins:", "10.0.0.1/8", "https://*.a", "type:"],
     ...["\n", "\n", "\n  ", "\n    ", "\n      - ", "\n\t", " ", " ", "- ", "{ ", " }", "[ ", " ]", ", ", "|\n", ">\n"],
     ...["&a", "*a", "!t", "!!int", "---\n", "...\n", "%YAML 1.1\n", "-----BEGIN PRIVATE KEY-----", "- x\n", "{a: "],
@@ -80,6 +77,7 @@ fuzz<Text>({
   start() {
     assert.notEqual(load(GOOD).config, null);
     assert.notEqual(load(SMALL).config, null);
+    assert.notEqual(load(FILTERED).config, null);
     return { holds };
   },
 });

@@ -107,6 +107,18 @@ describe("the paths", () => {
     await ingest.ask("/nowhere", CALL);
     assert.deepEqual(ingest.counted, [200, 400, 404]);
   });
+
+  it("are timed until their events are stored", async () => {
+    const ingest: TestIngest = startIngest({
+      async accept(_source, events) {
+        ingest.clock.skip("40ms");
+        return events.map(() => ({ kind: "accepted", deliveries: [] }));
+      },
+    });
+    await ingest.ask("/v1/track", CALL);
+    await ingest.ask("/v1/track", {});
+    assert.deepEqual(ingest.timed, [40, 0]);
+  });
 });
 
 describe("an answer to what went wrong", () => {

@@ -28,6 +28,8 @@ export type TestIngest = {
   stopping: boolean;
   /** The status of each answer that was counted. */
   readonly counted: readonly number[];
+  /** How long each answer took, in milliseconds. */
+  readonly timed: readonly number[];
   ask(path: string, body: unknown, options?: AskOptions): Promise<Answer>;
   send(request: Request, peer?: Peer): Promise<Answer>;
 };
@@ -58,9 +60,10 @@ export function startIngest(options: IngestOptions = {}): TestIngest {
   const accepted: Accepted[] = [];
   const refused: Refusal[] = [];
   const counted: number[] = [];
+  const timed: number[] = [];
   let ids = 0;
   const door = createDoor({ ingest: makeIngest(keys), sources }, () => {});
-  const report = makeReport({ refused, counted, ...(unexpected && { unexpected }) });
+  const report = makeReport({ refused, counted, timed, ...(unexpected && { unexpected }) });
   const rejections = createRejections({ clock, timeline: UNSHIFTED, observer: { refused() {} }, report });
   const handle = createIngest({
     clock,
@@ -76,7 +79,7 @@ export function startIngest(options: IngestOptions = {}): TestIngest {
     report,
   });
   const ingest: TestIngest = {
-    ...{ clock, accepted, refused, counted, rejections },
+    ...{ clock, accepted, refused, counted, timed, rejections },
     stopping: false,
     ask(path, body, { method = "POST", headers = {} } = {}) {
       const content = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
@@ -96,12 +99,20 @@ export function startIngest(options: IngestOptions = {}): TestIngest {
   return ingest;
 }
 
-type Heard = { readonly refused: Refusal[]; readonly counted: number[]; readonly unexpected?: Report["unexpected"] };
+type Heard = {
+  readonly refused: Refusal[];
+  readonly counted: number[];
+  readonly timed: number[];
+  readonly unexpected?: Report["unexpected"];
+};
 
-function makeReport({ refused, counted, unexpected }: Heard): Report {
+function makeReport({ refused, counted, timed, unexpected }: Heard): Report {
   const known: Partial<Report> = {
     callRejected: (refusal) => void refused.push(refusal),
-    requestAnswered: (status) => void counted.push(status),
+    requestAnswered(status, duration) {
+      counted.push(status);
+      timed.push(duration);
+    },
     ...(unexpected && { unexpected }),
   };
   return new Proxy(known as Report, {

@@ -100,6 +100,7 @@ describe("the package for Debian", () => {
       "/usr/share/doc/fairlead/examples/nginx/fairlead.conf",
       "/usr/share/doc/fairlead/examples/caddy/Caddyfile",
       "/usr/share/doc/fairlead/examples/prometheus/alerts.yaml",
+      "/usr/share/doc/fairlead/examples/grafana/fairlead.json",
     ]) {
       assert.ok(files.includes(file), file);
     }

@@ -72,7 +72,8 @@ describe("make dist", () => {
     for (const file of [
       ...["fairlead.service", "config.example.yaml", "fairlead.1", "THIRD-PARTY-NOTICES.txt", "LICENSE"],
       ...["completions/fairlead.bash", "completions/_fairlead", "completions/fairlead.fish", "docs/operations.md"],
-      ...["SECURITY.md", "packaging/nginx/fairlead.conf", "packaging/prometheus/alerts.yaml"],
+      ...["SECURITY.md", "packaging/nginx/fairlead.conf"],
+      ...["packaging/prometheus/alerts.yaml", "packaging/grafana/fairlead.json"],
     ]) {
       assert.ok(existsSync(join(folder, file)), file);
     }

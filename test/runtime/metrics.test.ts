@@ -25,9 +25,9 @@ async function readValue(metrics: Metrics, series: string): Promise<number | und
 describe("createMetrics", () => {
   it("counts by labels", async () => {
     const { metrics } = start();
-    metrics.requests.add(200);
-    metrics.requests.add(200);
-    metrics.requests.add(503);
+    metrics.answered(200, 3);
+    metrics.answered(200, 3);
+    metrics.answered(503, 900);
     metrics.received.row("website").add("track", 3);
     metrics.duplicates.add("website", 2);
     metrics.storeFailed();
@@ -109,6 +109,38 @@ describe("createMetrics", () => {
     assert.equal(values.get(`fairlead_attempt_duration_seconds_sum{${labels}}`), 5.085);
   });
 
+  it("times answers by the class of their status, from the start", async () => {
+    const { metrics } = start();
+    const read = async (series: string) => readValue(metrics, `fairlead_ingest_duration_seconds${series}`);
+    for (const which of ["2xx", "4xx", "5xx"]) assert.equal(await read(`_count{class="${which}"}`), 0);
+    for (const duration of [2, 3, 8_000]) metrics.answered(200, duration);
+    metrics.answered(401, 1);
+    const steps = await Promise.all(
+      ["0.002", "0.005", "5", "+Inf"].map((le) => read(`_bucket{class="2xx",le="${le}"}`)),
+    );
+    assert.deepEqual(steps, [1, 2, 2, 3]);
+    assert.equal(await read('_sum{class="2xx"}'), 8.005);
+    assert.equal(await read('_count{class="4xx"}'), 1);
+  });
+
+  it("has no attempts any more of a destination that was removed from the config", async () => {
+    const { metrics } = start();
+    const count = async (name: string) => readValue(metrics, `${name}{destination="crm",webhook="2"}`);
+    const settled = 'fairlead_deliveries_settled_total{destination="crm",state="expired"}';
+    metrics.declare(NAMES_OF_CRM);
+    metrics.attempted(SECOND_OF_CRM, "timeout", 5_000);
+    metrics.settled.row("crm").add("expired");
+    assert.equal(await count("fairlead_attempt_duration_seconds_count"), 1);
+    metrics.declare({ sources: ["website"], destinations: [], webhooks: new Map(), served: [] });
+    const text = await metrics.text();
+    assert.doesNotMatch(text, /^fairlead_attempt\w+\{destination="crm"/m);
+    // Its deliveries can still be discarded.
+    assert.equal(parse(text).values.get(settled), 1);
+    metrics.declare(NAMES_OF_CRM);
+    metrics.attempted(SECOND_OF_CRM, "timeout", 5_000);
+    assert.equal(await count("fairlead_attempt_duration_seconds_count"), 1);
+  });
+
   it("holds the time of the last config that was taken, also after one that was not", async () => {
     const { clock, metrics } = start();
     const state = async () => [
@@ -154,7 +186,7 @@ describe("createMetrics", () => {
 
   it("keeps two sets of metrics apart", async () => {
     const [one, other] = [start(), start()];
-    one.metrics.requests.add(200);
+    one.metrics.answered(200, 3);
     assert.equal(await readValue(other.metrics, 'fairlead_requests_total{code="200"}'), undefined);
   });
 });
@@ -167,7 +199,7 @@ describe("the text", () => {
     metrics.declare({ sources: [awkward, "b"], destinations: [awkward, "crm"], webhooks, served: [awkward] });
     metrics.rejected.row("").add("unknown_write_key");
     metrics.unrouted.row(awkward).add("historical");
-    metrics.requests.add(200);
+    metrics.answered(200, 3);
     metrics.attempted({ destination: awkward, url: "https://a.example.com/" }, "delivered", 12);
     const { families, values } = parse(await metrics.text());
     assert.equal(values.get('fairlead_events_duplicate_total{source="we\\"ird\\\\name\\nx"}'), 0);
@@ -189,6 +221,7 @@ describe("the text", () => {
 
 const NAMES = [
   "fairlead_requests_total",
+  "fairlead_ingest_duration_seconds",
   "fairlead_events_received_total",
   "fairlead_events_rejected_total",
   "fairlead_events_duplicate_total",

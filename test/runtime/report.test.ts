@@ -14,7 +14,7 @@ describe("calls", () => {
 
   it("counts answers and accepted calls, and writes nothing above debug", async () => {
     const { report, lines, count } = startReport("info");
-    report.requestAnswered(200);
+    report.requestAnswered(200, 3);
     report.callsAccepted("website", ["track", "track", "page"], 1);
     assert.deepEqual(lines, []);
     assert.equal(await count('fairlead_requests_total{code="200"}'), 1);

@@ -101,7 +101,7 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
   const before = { leadsUntil: never, beatsSince: never, beatAt: never, alive: 1 };
   const found = { lost: [], isForgetful: false };
   const state: State = { held: new Map(), takenIn: new Map(), home, ...before, ...found, inTurn: createTurns() };
-  keep(state, home);
+  keep(state, home, parts);
 
   return {
     home: () => state.home,
@@ -267,7 +267,7 @@ async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
   for (const one of await findOrphans(db, state.held, { name, pace, mayJudge })) {
     const now = await db.transaction((tx) => takeOver(tx, one, parts), { patience: PATIENCE });
     if (now === null) continue;
-    keep(state, now);
+    keep(state, now, parts);
     taken += 1;
   }
   if (taken > 0) tell({ kind: "moved" });
@@ -306,21 +306,35 @@ async function retake(stream: number, state: State, parts: StreamsParts): Promis
   const epoch = held.get(stream);
   if (epoch === undefined) return;
   const next = await parts.db.transaction((tx) => take(tx, { stream, epoch }, parts));
-  if (next) return keep(state, next);
-  lose(stream, state);
-  parts.counts.forget(stream);
-  parts.tell({ kind: "lost", has: (ref) => !held.has(placeOf(ref).stream) });
+  if (next) return keep(state, next, parts);
+  leaveToOthers(stream, state, parts);
   if (held.has(state.home.stream)) return;
   state.home = await claimHome(parts.db, parts);
-  keep(state, state.home);
+  keep(state, state.home, parts);
   // Something may wait in it.
   parts.tell({ kind: "moved" });
 }
 
-function keep(state: State, held: Held): void {
-  if (!state.held.has(held.stream)) state.takenIn.set(held.stream, held.epoch);
-  state.held.set(held.stream, held.epoch);
-  if (state.home.stream === held.stream) state.home = held;
+/** Remembers the epoch in which a stream is held now. */
+function keep(state: State, { stream, epoch }: Held, parts: StreamsParts): void {
+  const before = state.held.get(stream);
+  // Between the two epochs somebody else may have had it: it was lost here without being missed.
+  const isGap = before !== undefined && before !== epoch - 1;
+  if (isGap) {
+    leaveToOthers(stream, state, parts);
+    parts.counts.doubt([stream]);
+  }
+  if (isGap || before === undefined) state.takenIn.set(stream, epoch);
+  state.held.set(stream, epoch);
+  if (state.home.stream === stream) state.home = { stream, epoch };
+  if (isGap) parts.tell({ kind: "moved" });
+}
+
+/** Its new holder counts what was written in it, and delivers what waits. */
+function leaveToOthers(stream: number, state: State, { counts, tell }: StreamsParts): void {
+  lose(stream, state);
+  counts.forget(stream);
+  tell({ kind: "lost", has: (ref) => !state.held.has(placeOf(ref).stream) });
 }
 
 function lose(stream: number, { held, takenIn }: State): void {
