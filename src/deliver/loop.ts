@@ -20,7 +20,6 @@ import type { Clocks, LoopClock } from "./clocks.ts";
 import type { Outage } from "./lane.ts";
 import type { SlotAsk } from "./lanes.ts";
 import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
-
 import { createWaker, type Waker } from "./waker.ts";
 import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 

@@ -12,7 +12,6 @@ import { requestHeaders } from "../webhook/headers.ts";
 import { type AttemptResult, attempt, type Limits } from "./attempt.ts";
 import type { LoopClock } from "./clocks.ts";
 import type { Holds } from "./holds.ts";
-
 import type { Lanes } from "./lanes.ts";
 
 export type RoundWorld = {
