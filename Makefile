@@ -62,10 +62,10 @@ install: $(INSTALLED) ## install what bun.lock names, and Bun itself if there is
 
 build: dist/fairlead ## compile the single binary, dist/fairlead
 
-dist: install $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the tarballs of a release for all targets (TARGETS=linux-arm64 for one)
+dist: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the tarballs of a release for all targets (TARGETS=linux-arm64 for one)
 	$(SHIP) packaging/dist.ts dist $(TARGETS)
 
-deb: install $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the Debian packages (ARCHITECTURES=amd64 for one)
+deb: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the Debian packages (ARCHITECTURES=amd64 for one)
 	$(SHIP) packaging/deb.ts dist $(ARCHITECTURES)
 
 client: install ## write the client library as a package of its own, dist/client

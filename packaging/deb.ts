@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { gzipSync } from "node:zlib";
 import { compileFor } from "./compile.ts";
-import { EXAMPLES, releasedAt, VERSION, writtenDocuments } from "./documents.ts";
+import { EXAMPLES, MANUAL, releasedAt, VERSION, writtenDocuments } from "./documents.ts";
 import { ROOT, run } from "./run.ts";
 import { architecturesNamed, type Target } from "./targets.ts";
 import { type Entry, writeSums, writeTree } from "./tree.ts";
@@ -61,7 +61,6 @@ export function makeDeb(target: Target, folder: string, options: DebOptions = {}
 
 function entries(binary: string, version: string): readonly Entry[] {
   const { man, bash, zsh, fish, notices } = writtenDocuments();
-  const docs = readdirSync(join(ROOT, "docs"));
   return [
     ["usr/bin/fairlead", { copy: binary }, 0o755],
     ["usr/lib/systemd/system/fairlead.service", { copy: "packaging/systemd/fairlead.service" }],
@@ -83,7 +82,7 @@ function entries(binary: string, version: string): readonly Entry[] {
     [`${DOC}/README.md`, { copy: "README.md" }],
     [`${DOC}/SECURITY.md`, { copy: "SECURITY.md" }],
     ...EXAMPLES.map((path): Entry => [path.replace("packaging", `${DOC}/examples`), { copy: path }]),
-    ...docs.map((name): Entry => [`${DOC}/${name}`, { copy: `docs/${name}` }]),
+    ...MANUAL.map((name): Entry => [`${DOC}/${name}`, { copy: `docs/${name}` }]),
   ];
 }
 

@@ -3,12 +3,12 @@
  *
  * Usage: bun packaging/dist.ts <folder> [<target>…], by make, which sets COMPILE and SOURCE_DATE_EPOCH
  */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { compileFor } from "./compile.ts";
-import { EXAMPLES, releasedAt, VERSION, writtenDocuments } from "./documents.ts";
-import { ROOT, run } from "./run.ts";
+import { EXAMPLES, MANUAL, releasedAt, VERSION, writtenDocuments } from "./documents.ts";
+import { run } from "./run.ts";
 import { type Target, targetsNamed } from "./targets.ts";
 import { type Entry, sumsOf, writeSums, writeTree } from "./tree.ts";
 
@@ -36,7 +36,6 @@ export function makeTarball(target: Target, folder: string): string {
 
 function entries(binary: string): readonly Entry[] {
   const { man, bash, zsh, fish, notices } = writtenDocuments();
-  const docs = readdirSync(join(ROOT, "docs"));
   return [
     ["fairlead", { copy: binary }, 0o755],
     ["fairlead.service", { copy: "packaging/systemd/fairlead.service" }],
@@ -52,7 +51,7 @@ function entries(binary: string): readonly Entry[] {
     ["CHANGELOG.md", { copy: "CHANGELOG.md" }],
     ["SECURITY.md", { copy: "SECURITY.md" }],
     ...EXAMPLES.map((path): Entry => [path, { copy: path }]),
-    ...docs.map((name): Entry => [`docs/${name}`, { copy: `docs/${name}` }]),
+    ...MANUAL.map((name): Entry => [`docs/${name}`, { copy: `docs/${name}` }]),
   ];
 }
 

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import process from "node:process";
 import { describeCommand } from "../src/cli/command-table.ts";
 import { COMPLETIONS } from "../src/cli/completion.ts";
@@ -28,6 +28,12 @@ export const EXAMPLES = [
   "packaging/cluster/fairlead/config.yaml",
   "packaging/systemd/fairlead@.service",
 ] as const;
+
+/** The manual, with its pictures: by their paths in docs/. */
+export const MANUAL: readonly string[] = readdirSync(join(ROOT, "docs"), { recursive: true, withFileTypes: true })
+  .filter((one) => one.isFile())
+  .map(({ parentPath, name }) => relative(join(ROOT, "docs"), join(parentPath, name)))
+  .toSorted();
 
 const table = describeCommand(await createProgram(async () => {}));
 

@@ -97,6 +97,7 @@ describe("the package for Debian", () => {
       "/usr/share/fish/vendor_completions.d/fairlead.fish",
       // The unit names it.
       "/usr/share/doc/fairlead/operations.md",
+      "/usr/share/doc/fairlead/dashboard/overview-light.png",
       "/usr/share/doc/fairlead/examples/nginx/fairlead.conf",
       "/usr/share/doc/fairlead/examples/caddy/Caddyfile",
       "/usr/share/doc/fairlead/examples/prometheus/alerts.yaml",
