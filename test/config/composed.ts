@@ -18,8 +18,14 @@ export function assertComposedAsByLibrary(text: string): void {
     const composed = atOnce(compose(text, step));
     const found = { ...composed, nodes: shown(composed.contents), errors: composed.errors.map(shownError) };
     const { contents: _, ...got } = found;
+    // How deep is too deep depends on how much of the stack is in use already.
+    if (isTooDeep(got.errors) || isTooDeep(wanted.errors)) continue;
     assert.deepEqual(got, wanted);
   }
+}
+
+function isTooDeep(errors: readonly string[]): boolean {
+  return errors.some((error) => error.startsWith("RESOURCE_EXHAUSTION"));
 }
 
 function shownError({ code, pos }: { readonly code: string; readonly pos: readonly number[] }): string {
