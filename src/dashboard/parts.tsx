@@ -1,6 +1,6 @@
 /** What all screens are made of. Text from events only ever becomes text nodes. */
 
-import { type Child, useEffect, useId, useRef, useState } from "hono/jsx/dom";
+import { type Child, useEffect, useId, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { useAddress } from "./address.ts";
 import { now, type Polled, Refusal } from "./api.ts";
@@ -95,7 +95,8 @@ export function Coded({ text }: { readonly text: string }): Element {
 export function Heading({ title, children }: Within & { readonly title: string }): Element {
   const heading = useRef<HTMLElement>(null);
   const { path } = useAddress();
-  useEffect(() => {
+  // Before anybody sees it: the focus must not move away from where a quick Tab has put it.
+  useLayoutEffect(() => {
     document.title = `${title} · Fairlead`;
     if (opened !== path && opened !== null) heading.current?.focus();
     opened = path;
