@@ -126,7 +126,7 @@ clean: ## remove all that these tasks have made
 	rm -rf dist .run .tools node_modules
 
 # The dashboard, in the form in which the daemon loads it.
-dist/dashboard.js: $(shell find src/dashboard src/wire) packaging/page.ts package.json bun.lock | $(INSTALLED)
+dist/dashboard.js: $(shell find src/dashboard src/wire) src/model/rules.ts packaging/page.ts package.json bun.lock | $(INSTALLED)
 	$(BUN) packaging/page.ts $@
 
 dist/fairlead: $(SOURCES) dist/dashboard.js | $(INSTALLED)

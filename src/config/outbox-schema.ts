@@ -12,6 +12,14 @@ const LARGEST_STORE = 256 * 1_024 * GB;
 
 const keep = duration({ min: 0, max: LONGEST_KEEP });
 
+/** The key of a client certificate, for the database and for webhooks. */
+export const clientKey = key(v.optional(path()), {
+  description: "The file of that certificate's private key, as PEM without a passphrase.",
+  more: "Only Fairlead's user should be able to read it.",
+  example: "/etc/fairlead/tls/client-key.pem",
+  leftOut: "none",
+});
+
 const databaseTls = v.strictObject({
   ca: key(v.optional(path()), {
     description: "A file with the authorities that the server's certificate may come from, as PEM.",
@@ -24,12 +32,7 @@ const databaseTls = v.strictObject({
     example: "/etc/fairlead/tls/client.pem",
     leftOut: "none",
   }),
-  key: key(v.optional(path()), {
-    description: "The file of that certificate's private key, as PEM without a passphrase.",
-    more: "Only Fairlead's user should be able to read it.",
-    example: "/etc/fairlead/tls/client-key.pem",
-    leftOut: "none",
-  }),
+  key: clientKey,
 });
 
 export const outbox = v.strictObject({

@@ -10,7 +10,7 @@ import { DAY, HOUR, KB, MB, SECOND } from "../model/units.ts";
 import { address, count, duration, flag, list, network, oneOf, path, rate, ruled, size, text } from "./fields.ts";
 import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
-import { outbox } from "./outbox-schema.ts";
+import { clientKey, outbox } from "./outbox-schema.ts";
 import { HEADER_NAME, HEADER_VALUE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
 
 /** Client libraries count on these limits (SPEC.md 8): lower ones would lose calls that they think small enough. */
@@ -210,12 +210,7 @@ const webhook = v.strictObject({
     example: "/etc/fairlead/tls/client.pem",
     leftOut: "none",
   }),
-  key: key(v.optional(path()), {
-    description: "The file of that certificate's private key, as PEM without a passphrase.",
-    more: "Only Fairlead's user should be able to read it.",
-    example: "/etc/fairlead/tls/client-key.pem",
-    leftOut: "none",
-  }),
+  key: clientKey,
 });
 
 const sourceNames = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });

@@ -1,19 +1,13 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import uPlot from "uplot";
+import type { SeriesAnswer as Series } from "../wire/series.ts";
 import * as words from "./words.ts";
 
-/** What `GET /api/series` answers. */
-export type Series = {
-  readonly since: string;
-  readonly until: string;
-  readonly step: number;
-  readonly series: Readonly<Record<string, readonly (number | null)[]>>;
-};
+export type { Series };
 
 export type Line = {
-  /** Of a series. */
-  readonly name: string;
+  readonly name: keyof Series["series"];
   readonly label: string;
   readonly tone: "one" | "two" | "good" | "bad";
 };
@@ -26,6 +20,19 @@ type ChartOf = {
 };
 
 const HEIGHT = 150;
+
+/** Several charts of the same time, side by side. */
+export function Charts({ of, charts }: ChartsOf): JSX.Element {
+  return (
+    <div class="charts">
+      {charts.map((chart) => (
+        <Chart key={chart.title} of={of} {...chart} />
+      ))}
+    </div>
+  );
+}
+
+type ChartsOf = { readonly of: Series; readonly charts: readonly Omit<ChartOf, "of">[] };
 
 /** Lines over time. Next to the picture it says its last values as text, for those who do not see it. */
 export function Chart({ title, of, lines, unit }: ChartOf): JSX.Element {

@@ -2,8 +2,7 @@ import { createContext, useContext } from "hono/jsx/dom";
 import type { DaemonStatus } from "../wire/status.ts";
 import type { Polled } from "./api.ts";
 
-/** What a reader with `admin.readToken` lacks. */
-export type Status = DaemonStatus & { readonly access?: "full" | "read" };
+export type Status = DaemonStatus;
 
 /** The daemon's status, which is asked for once for the whole page. */
 export const StatusContext = createContext<Polled<Status>>({ data: null, error: null, refresh() {} });

@@ -77,7 +77,7 @@ export function fault(code: FaultCode, message: string, retryAfter?: Ms): Fault 
 /** The store cannot be reached now, or is too busy. Reads reject with it, and with any other error only for a bug or damage. */
 export class StoreAway extends Error {}
 
-/** The answer to whoever needs what could not be read. */
+/** The answer when something could not be read. */
 export function unreadableNow({ message }: StoreAway): Fault {
   return fault("store_failed", `the outbox cannot be read now: ${message}`);
 }

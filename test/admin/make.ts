@@ -98,8 +98,7 @@ const NOTHING_DELETED = {
   receipt: async () => null,
 } as unknown as StoredDeletions;
 
-/** The operator's API on a store that is well, unless a test says otherwise. */
-const WELL: DestinationHealth = {
+export const WELL: DestinationHealth = {
   state: "working",
   failingSince: null,
   lastError: null,
@@ -107,6 +106,7 @@ const WELL: DestinationHealth = {
   webhooks: [],
 };
 
+/** The operator's API on a store that is well, unless a test says otherwise. */
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
   const { stranded = {}, status = {} } = options;

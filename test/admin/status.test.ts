@@ -6,16 +6,9 @@ import type { DestinationHealth, Health } from "../../src/model/status.ts";
 import { HOUR, MINUTE } from "../../src/model/units.ts";
 import { START, UNSHIFTED } from "../flow/clock.ts";
 import { makeDestination } from "../flow/make.ts";
-import { startAdmin } from "./make.ts";
+import { startAdmin, WELL } from "./make.ts";
 
 const URL = "https://a.example.com/hook";
-const WELL: DestinationHealth = {
-  state: "working",
-  failingSince: null,
-  lastError: null,
-  heldSince: null,
-  webhooks: [],
-};
 const SICK: DestinationHealth = {
   state: "failing",
   failingSince: START - MINUTE,

@@ -2,7 +2,7 @@ import { type Child, useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
 import type { replayPage } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
-import { act, Refusal } from "../api.ts";
+import { act, toRefusal } from "../api.ts";
 import { Dialog, Moment } from "../parts.tsx";
 import * as words from "../words.ts";
 import type { Filter } from "./deliveries.tsx";
@@ -76,7 +76,8 @@ function useReplay(filter: Filter, done: () => void): Replaying {
     stage,
     close() {
       stop.current?.abort();
-      setStage({ kind: "idle", said: null });
+      // The page that was asked for last is still done: it is waited for, and counts.
+      if (stage.kind !== "running") setStage({ kind: "idle", said: null });
     },
     count: () => walk("counting", 0),
     run: () => walk("running", stage.kind === "idle" ? 0 : stage.sum.replayed),
@@ -84,24 +85,31 @@ function useReplay(filter: Filter, done: () => void): Replaying {
 
   async function walk(kind: "counting" | "running", total: number): Promise<void> {
     const stopping = new AbortController();
+    const isRunning = kind === "running";
     stop.current = stopping;
-    setStage({ kind, sum: NOTHING, total });
+    let sum = NOTHING;
+    setStage({ kind, sum, total });
     try {
-      for await (const sum of replay(filter, kind === "counting")) {
-        if (stopping.signal.aborted) return;
-        setStage({ kind: sum.ended && kind === "counting" ? "asking" : kind, sum, total });
-        if (sum.ended && kind === "running") ended(sum);
+      for await (sum of replay(filter, !isRunning)) {
+        if (stopping.signal.aborted) break;
+        setStage({ kind: sum.ended && !isRunning ? "asking" : kind, sum, total });
       }
+      if (isRunning) end(`${sum.ended ? "" : "stopped: "}${waitAgain(sum)}`);
     } catch (error) {
-      const why = error instanceof Refusal ? error.message : String(error);
-      if (!stopping.signal.aborted) setStage({ kind: "idle", said: <span class="said bad">{why}</span> });
+      const why = toRefusal(error).message;
+      if (isRunning) end(`${waitAgain(sum)}; then: ${why}`, "said bad");
+      else if (!stopping.signal.aborted) setStage({ kind: "idle", said: <span class="said bad">{why}</span> });
     }
   }
 
-  function ended(sum: Sum): void {
-    setStage({ kind: "idle", said: <span class="said">{words.some(sum.replayed, "waits", "wait")} again</span> });
+  function end(what: string, look = "said"): void {
+    setStage({ kind: "idle", said: <span class={look}>{what}</span> });
     done();
   }
+}
+
+function waitAgain({ replayed }: Sum): string {
+  return `${words.some(replayed, "waits", "wait")} again`;
 }
 
 function Question({ stage }: { readonly stage: Exclude<Stage, { readonly kind: "idle" }> }): Child {
@@ -121,8 +129,8 @@ function Question({ stage }: { readonly stage: Exclude<Stage, { readonly kind: "
   return (
     <>
       <p>
-        <strong>{words.some(sum.replayed, "delivery", "deliveries")}</strong> will be sent again, each for up to four
-        hours:
+        <strong>{words.some(sum.replayed, "delivery", "deliveries")}</strong> will be sent again, each with a new
+        cutoff:
       </p>
       <ul>
         {Object.entries(sum.destinations).map(([name, number]) => (

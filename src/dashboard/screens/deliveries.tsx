@@ -3,7 +3,7 @@ import type { JSX } from "hono/jsx/jsx-runtime";
 import type { deliveryList } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith, useAddress, withQuery } from "../address.ts";
-import { act, usePolled } from "../api.ts";
+import { act, Refusal, toRefusal, usePolled } from "../api.ts";
 import { ChoiceFilter, TextFilter } from "../filters.tsx";
 import { Action, Ago, Empty, Heading, Loaded, Next, State, Table } from "../parts.tsx";
 import { useHindrance, useStatus } from "../status.ts";
@@ -184,8 +184,15 @@ function toggled(chosen: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return next;
 }
 
-/** One after the other; stops at the first that is refused. */
+/** One after the other; stops at the first that is refused, and says how many went before. */
 async function retryAll(ids: readonly string[]): Promise<string> {
-  for (const id of ids) await act(`/api/deliveries/${encodeURIComponent(id)}/retry`);
+  for (const [nth, id] of ids.entries()) {
+    try {
+      await act(`/api/deliveries/${encodeURIComponent(id)}/retry`);
+    } catch (error) {
+      const { code, message } = toRefusal(error);
+      throw new Refusal(code, `${nth} of ${ids.length} are due now; ${id}: ${message}`);
+    }
+  }
   return `${words.some(ids.length, "delivery is", "deliveries are")} due now`;
 }

@@ -1,6 +1,6 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import type { deliveryDetail } from "../../wire/deliveries.ts";
+import type { deliveryDetail, retriedDelivery } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { pathTo, pathWith } from "../address.ts";
 import { act, usePolled } from "../api.ts";
@@ -46,7 +46,7 @@ export function Delivery({ id }: { readonly id: string }): JSX.Element {
   );
 }
 
-type Retried = { readonly did: string };
+type Retried = Received<typeof retriedDelivery>;
 const DID: Readonly<Record<string, string>> = {
   replayed: "it waits again",
   hurried: "it is due now",

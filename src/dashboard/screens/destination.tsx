@@ -1,9 +1,10 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
 import type { deliveryList } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
+import type { retriedDestination, testedDestination } from "../../wire/status.ts";
 import { pathTo, pathWith, useAddress } from "../address.ts";
 import { act, usePolled } from "../api.ts";
-import { Chart, type Series } from "../chart.tsx";
+import { Charts, type Series } from "../chart.tsx";
 import { ChoiceFilter } from "../filters.tsx";
 import { Action, Ago, Empty, Facts, Heading, Loaded, Next, Section, State, Table } from "../parts.tsx";
 import { type Status, useHindrance, useStatus } from "../status.ts";
@@ -25,7 +26,7 @@ export function Destination({ name }: { readonly name: string }): JSX.Element {
             <>
               <Summary one={one} />
               <Webhooks one={one} />
-              <Charts name={name} />
+              <History name={name} />
               <Failures name={name} />
             </>
           ) : (
@@ -73,7 +74,7 @@ function Commands({ one, done }: CommandsOf): JSX.Element {
         hindered={hindered ?? unserved ?? (one.state === "paused" ? "it is paused" : null)}
         done={done}
         run={async () => {
-          const { waiting } = await act<{ readonly waiting: number }>(`${path}/retry`);
+          const { waiting } = await act<Received<typeof retriedDestination>>(`${path}/retry`);
           return `${words.some(waiting, "delivery is", "deliveries are")} due now`;
         }}
       />
@@ -93,7 +94,7 @@ function Commands({ one, done }: CommandsOf): JSX.Element {
 }
 
 async function sendTest(path: string): Promise<JSX.Element> {
-  const { delivery } = await act<{ readonly delivery: string }>(`${path}/test`);
+  const { delivery } = await act<Received<typeof testedDestination>>(`${path}/test`);
   return (
     <>
       sent: <a href={pathTo("deliveries", delivery)}>{delivery}</a>
@@ -178,7 +179,7 @@ function Webhooks({ one: { webhooks } }: { readonly one: One }): JSX.Element {
   );
 }
 
-function Charts({ name }: { readonly name: string }): JSX.Element {
+function History({ name }: { readonly name: string }): JSX.Element {
   const span = useAddress().query.get("span") === "1d" ? "1d" : "1h";
   const series = usePolled<Series>(
     pathWith("/api/series", { span, destination: name }),
@@ -189,34 +190,30 @@ function Charts({ name }: { readonly name: string }): JSX.Element {
       <div class="filters">
         <ChoiceFilter name="span" label="Over" choices={["1d"]} any="an hour" />
       </div>
-      <Loaded of={series}>
-        {(of) => (
-          <div class="charts">
-            <Chart
-              title="Attempts"
-              of={of}
-              unit="per second"
-              lines={[
-                { name: "delivered", label: "delivered", tone: "good" },
-                { name: "failed", label: "failed", tone: "bad" },
-              ]}
-            />
-            <Chart
-              title="Time to answer"
-              of={of}
-              unit="ms"
-              lines={[
-                { name: "p50", label: "half within", tone: "one" },
-                { name: "p99", label: "99 % within", tone: "two" },
-              ]}
-            />
-            <Chart title="Backlog" of={of} unit="count" lines={[{ name: "waiting", label: "waiting", tone: "one" }]} />
-          </div>
-        )}
-      </Loaded>
+      <Loaded of={series}>{(of) => <Charts of={of} charts={CHARTS} />}</Loaded>
     </Section>
   );
 }
+
+const CHARTS = [
+  {
+    title: "Attempts",
+    unit: "per second",
+    lines: [
+      { name: "delivered", label: "delivered", tone: "good" },
+      { name: "failed", label: "failed", tone: "bad" },
+    ],
+  },
+  {
+    title: "Time to answer",
+    unit: "ms",
+    lines: [
+      { name: "p50", label: "half within", tone: "one" },
+      { name: "p99", label: "99 % within", tone: "two" },
+    ],
+  },
+  { title: "Backlog", unit: "count", lines: [{ name: "waiting", label: "waiting", tone: "one" }] },
+] as const;
 
 type List = Received<typeof deliveryList>;
 

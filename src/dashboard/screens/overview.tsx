@@ -1,7 +1,7 @@
 import type { JSX } from "hono/jsx/jsx-runtime";
 import { pathTo, pathWith } from "../address.ts";
 import { usePolled } from "../api.ts";
-import { Chart, type Series } from "../chart.tsx";
+import { Charts, type Series } from "../chart.tsx";
 import { Ago, Empty, Heading, Loaded, Section, State, Table } from "../parts.tsx";
 import { type Status, useStatus } from "../status.ts";
 import * as words from "../words.ts";
@@ -97,40 +97,36 @@ function Flow(): JSX.Element {
   const series = usePolled<Series>("/api/series?span=1h", 5_000);
   return (
     <Section title="The last hour" note={series.data ? <Recorded since={series.data.since} /> : null}>
-      <Loaded of={series}>
-        {(of) => (
-          <div class="charts">
-            <Chart
-              title="Flow"
-              of={of}
-              unit="per second"
-              lines={[
-                { name: "accepted", label: "events in", tone: "one" },
-                { name: "delivered", label: "webhooks out", tone: "good" },
-              ]}
-            />
-            <Chart
-              title="Trouble"
-              of={of}
-              unit="per second"
-              lines={[
-                { name: "failed", label: "failed attempts", tone: "bad" },
-                { name: "refused", label: "refused calls", tone: "two" },
-              ]}
-            />
-            <Chart title="Backlog" of={of} unit="count" lines={[{ name: "waiting", label: "waiting", tone: "one" }]} />
-          </div>
-        )}
-      </Loaded>
+      <Loaded of={series}>{(of) => <Charts of={of} charts={CHARTS} />}</Loaded>
     </Section>
   );
 }
+
+const CHARTS = [
+  {
+    title: "Flow",
+    unit: "per second",
+    lines: [
+      { name: "accepted", label: "events in", tone: "one" },
+      { name: "delivered", label: "webhooks out", tone: "good" },
+    ],
+  },
+  {
+    title: "Trouble",
+    unit: "per second",
+    lines: [
+      { name: "failed", label: "failed attempts", tone: "bad" },
+      { name: "refused", label: "refused calls", tone: "two" },
+    ],
+  },
+  { title: "Backlog", unit: "count", lines: [{ name: "waiting", label: "waiting", tone: "one" }] },
+] as const;
 
 /** History is in memory only, and the page says so. */
 export function Recorded({ since }: { readonly since: string }): JSX.Element {
   return (
     <>
-      Recorded since <Ago at={since} />; a restart of the daemon begins anew.
+      Recorded since <Ago at={since} />; a restart of the daemon starts over.
     </>
   );
 }

@@ -22,7 +22,7 @@ export function Refused(): JSX.Element {
     <>
       <Heading title="Refused" />
       <p class="quiet">
-        The last 100 calls that were turned away. They are kept in memory: a restart of the daemon begins anew.
+        The last 100 calls that were turned away. They are kept in memory: a restart of the daemon starts over.
       </p>
       <Loaded of={usePolled<{ readonly rejected: Rejections }>(ALL, 3_000)}>
         {({ rejected }) => {

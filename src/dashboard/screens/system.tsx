@@ -134,7 +134,7 @@ function pointAt(line: string, column: number): string {
   return `${line.trim()}\n${" ".repeat(Math.max(0, column - 1 - start))}^`;
 }
 
-/** A reload draws it anew. */
+/** Drawn again after a reload. */
 function ConfigText(): JSX.Element {
   const answer = usePolled<{ readonly text: string }>("/api/config", null);
   return (

@@ -3,7 +3,7 @@ import type { DaemonAbout } from "../../model/ports.ts";
 import type { Announcement, SharedDaemon, SharedStream, Sharing } from "../../model/sharing.ts";
 import type { Engine } from "./engine.ts";
 
-/** What operators are told of the daemons that share the outbox, and what these tell each other. */
+/** What operators see of the daemons that share the outbox, and what the daemons tell each other. */
 export function createSharing({ db, name, pace, streams, write, news, tell }: Engine): Sharing {
   for (const kind of ANNOUNCED) news.on(kind, (what) => tell(what as Announcement));
   return {

@@ -70,7 +70,7 @@ const VACUUMS = TABLES.map((table) => {
   return `VACUUM ${options}${table}`;
 });
 
-/** Tables, and those that hold their long values, where something of before a transaction may be left. */
+/** Tables, and those that hold their long values, where something older than a transaction may be left. */
 const UNFROZEN = `
   SELECT FROM pg_class WHERE age(relfrozenxid) > age($2::text::xid8::xid) AND oid IN (
     SELECT unnest(ARRAY[oid, reltoastrelid]) FROM pg_class WHERE oid = ANY ($1::text[]::regclass[]))`;
