@@ -263,14 +263,20 @@ async function recount(stream: number, { held }: State, { db, counts, gate }: St
 async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
   const { db, name, pace, clock, tell } = parts;
   const mayJudge = clock.now() - state.beatsSince >= pace.silence;
-  let taken = 0;
-  for (const one of await findOrphans(db, state.held, { name, pace, mayJudge })) {
-    const now = await db.transaction((tx) => takeOver(tx, one, parts), { patience: PATIENCE });
-    if (now === null) continue;
-    keep(state, now, parts);
-    taken += 1;
-  }
-  if (taken > 0) tell({ kind: "moved" });
+  await state.inTurn(async () => {
+    let taken = 0;
+    try {
+      for (const one of await findOrphans(db, state.held, { name, pace, mayJudge })) {
+        const now = await db.transaction((tx) => takeOver(tx, one, parts), { patience: PATIENCE });
+        if (now === null) continue;
+        keep(state, now, parts);
+        taken += 1;
+      }
+    } finally {
+      // What waits in them is read also if another one is locked.
+      if (taken > 0) tell({ kind: "moved" });
+    }
+  });
 }
 
 /** A stream that was taken over is given up once nothing waits in it, so that a daemon that starts can have it. */
