@@ -23,21 +23,20 @@ import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
-import type { Config } from "./model/config.ts";
+import { type Config, isNotifyName, receiversOf } from "./model/config.ts";
 import { type Addresses, type App, namesOf, type Ports, type Vitals } from "./model/daemon.ts";
-import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
-import { never } from "./model/never.ts";
 import { observeBy } from "./model/observer.ts";
-import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
-import type { Report } from "./model/report.ts";
+import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, SendTest, Store } from "./model/ports.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Health } from "./model/status.ts";
+import { createNotifying, type Notifying } from "./notify/notifying.ts";
 import { createLive } from "./observe/live.ts";
 import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
+import { applyStoreChange } from "./store-changes.ts";
 
 export type { Addresses, App, Metrics, Ports } from "./model/daemon.ts";
 
@@ -66,7 +65,7 @@ export function createApp(initial: Config, ports: Ports): App {
       given = next;
       door = nextDoor;
       if (counts) daemon?.applyDestinations(counts);
-      for (const { name } of config.destinations) daemon?.deliver.tryNow(name);
+      for (const { name } of receiversOf(config)) daemon?.deliver.tryNow(name);
       return applied;
     },
     stop() {
@@ -116,6 +115,7 @@ type Parts = {
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
   readonly series: SeriesRecorder;
+  readonly notifying: Notifying;
   readonly handles: Handles;
 };
 
@@ -133,7 +133,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const context = { ...current, ports, stopping: stopping.signal, closing: closing.signal };
   const parts = wire(store, await store.clocks.all(), context);
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, series, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, notifying, handles } = parts;
   const cleaning = janitor.run(closing.signal);
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
@@ -143,7 +143,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     .catch(closeAll);
   deliver.start();
   series.start(closing.signal);
-  const syncing = syncs.run(stopping.signal);
+  const working = Promise.all([syncs.run(stopping.signal), notifying.run(stopping.signal)]);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
   const prepareReload = (next: Config) => prepare(next, { store, listeners });
@@ -154,7 +154,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     const names = namesOf(config);
     ports.metrics.declare(names);
     series.declare(names);
-    deliver.setDestinations(config.destinations, counts);
+    deliver.setDestinations(receiversOf(config), counts);
   }
 
   /** The operator's listener stays open almost to the end, so that the stop can be watched. */
@@ -163,8 +163,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     store.hurry();
     await listeners.ingest.stop();
     await deleting;
-    await syncing;
+    await working;
     await deliver.stop();
+    await notifying.end();
     closing.abort();
     await cleaning;
     await listeners.admin.stop();
@@ -174,8 +175,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function closeAll(error: unknown): Promise<never> {
     stopping.abort();
     closing.abort();
-    await cleaning;
-    await deleting;
+    await Promise.all([cleaning, deleting]);
     await store.close();
     throw error;
   }
@@ -193,48 +193,6 @@ function aboutOf({ random, version, host = "", pid, clock }: Ports): DaemonAbout
   return { name: random.hex(8), version, host, pid, startedAt: clock.wall() };
 }
 
-/** Passes on what the store has changed by itself, or for another part. */
-function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syncs }: Parts, report: Report): void {
-  switch (change.kind) {
-    case "moved":
-      deliver.readAgain();
-      break;
-    case "lost":
-      deliver.forget(change.has);
-      break;
-    case "clocks":
-      deliver.hearClocks(change.clocks);
-      break;
-    case "daemons":
-      deliver.shareSlots(change.alive);
-      break;
-    case "crowded":
-      janitor.wake();
-      break;
-    case "work":
-      deletion.wake();
-      syncs.wake();
-      break;
-    case "retry":
-      deliver.tryNow(change.destination, true);
-      break;
-    case "holds":
-      deliver.hearHolds(change.holds);
-      break;
-    case "withdrawn":
-      deliver.withdraw(change.deliveries);
-      if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
-      break;
-    default:
-      never(change);
-  }
-}
-
-function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): void {
-  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-  for (const [name, withdrawn] of byName) report.withdrawn(name, withdrawn.length);
-}
-
 /**
  * Gives each part what it asks for. A call comes in through `ingest`, goes through `accept` into the store and on to
  * `deliver`, whose settlements go back into the store.
@@ -246,13 +204,15 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
   const live = createLive({ clock, timeline: store.timeline, random, closing });
-  const observer = observeBy([arrivals, activity, series, live]);
+  // What is made below is made before anything is delivered.
+  const givenUp: Notifying["givenUp"] = (...ended) => notifying.givenUp(...ended);
+  const observer = observeBy([arrivals, activity, series, live, { givenUp }]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
     readQueue: store.readQueue,
     settle(delivery, settlement) {
-      // A deletion goes on once its notices are settled. `users` is made below, before anything is delivered.
+      // A deletion goes on once its notices are settled.
       if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();
       return store.settle(delivery, settlement);
     },
@@ -282,10 +242,10 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const health = createHealth(lanes, clock);
   ports.metrics.expose(store);
   ports.metrics.watch(() => {
-    const served = config().destinations.filter(({ enabled }) => enabled);
+    const served = receiversOf(config()).filter(({ enabled }) => enabled);
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
-  const sendTest = createSendTest({ accept, clock, random });
+  const { notifying, sendTest } = wireNotifying(store, { accept, health, deliver }, context);
   const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
   const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
@@ -295,7 +255,20 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, handles: { ingest, admin } };
+  return { ...users, deliver, janitor, series, notifying, handles: { ingest, admin } };
+}
+
+type Told = { readonly accept: Accept; readonly health: Health; readonly deliver: Deliver };
+
+/** Who hears of trouble, and the tests of operators. Both go through `accept`. */
+function wireNotifying(store: Store, { accept, health, deliver }: Told, { config, ports }: Context) {
+  const { clock, random, report, lastReload, host = "" } = ports;
+  const { pauses } = deliver;
+  const world = { config, accept, webhooks: health, pauses, lastReload, host, clock, random, report };
+  const notifying = createNotifying({ ...store, ...world });
+  const testCall = createSendTest({ accept, clock, random });
+  const sendTest: SendTest = (name) => (isNotifyName(name) ? notifying.test(name) : testCall(name));
+  return { notifying, sendTest };
 }
 
 type UserParts = {
@@ -356,7 +329,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     admin: () => config().admin,
     outbox: () => config().outbox,
     sources: () => config().sources,
-    destinations: () => config().destinations,
+    destinations: () => receiversOf(config()),
     reload: ports.reload,
     lastReload: ports.lastReload,
     configText: ports.configText,

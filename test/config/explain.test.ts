@@ -109,6 +109,8 @@ destinations:
     # concurrency:                      # default: delivery.concurrency
     # rate:                             # default: as fast as it takes them
     # burst:                            # default: what the rate allows in a second, and a request for each webhook at least
+
+# notify:                               # default: nobody is told
 `;
 
 const COMPLETE: World = {

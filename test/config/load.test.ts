@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import { formatProblem } from "../../src/config/problems.ts";
 import { bearerToken } from "../../src/http/request.ts";
@@ -53,7 +54,24 @@ destinations:
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
+notify:
+  ops:
+    enabled: false
+    url: https://ops.example.com/fairlead
+    on: [clock_wrong]
+    failingFor: 1m
+    repeat: 1d
+    perHour: 3
+    headers: { Authorization: Bearer }
+    ca: tls/ca.pem
+    cert: /client.pem
+    key: "\${KEY_FILE}"
+    sharedSecret: s
+    standardWebhooks: true
 `;
+
+const GOOD = new X509Certificate(CERTS.good);
+const GOOD_FOR = { validFrom: GOOD.validFromDate.getTime(), validTo: GOOD.validToDate.getTime() };
 
 describe("loadConfig", () => {
   it("fills in every default", () => {
@@ -99,6 +117,8 @@ describe("loadConfig", () => {
           rate: null,
         },
       ],
+      notify: [],
+      certificates: [],
     });
   });
 
@@ -190,6 +210,39 @@ describe("loadConfig", () => {
           ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
           rate: null,
         },
+      ],
+      notify: [
+        {
+          name: "ops",
+          on: ["clock_wrong"],
+          failingFor: MINUTE,
+          repeat: DAY,
+          perHour: 3,
+          destination: {
+            name: "notify:ops",
+            enabled: false,
+            sources: null,
+            types: null,
+            historical: "accept",
+            filter: null,
+            webhooks: [
+              {
+                url: "https://ops.example.com/fairlead",
+                headers: [["Authorization", "secret Bearer"]],
+                tls: { ca: CERTS.ca, cert: CERTS.good + CERTS.ca, key: `secret ${KEY}` },
+              },
+            ],
+            sharedSecrets: ["secret s"],
+            standardWebhooks: true,
+            ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
+            rate: null,
+          },
+        },
+      ],
+      certificates: [
+        { key: "ingest.tls.cert", file: "/etc/fairlead/tls/cert.pem", ...GOOD_FOR },
+        { key: "destinations.crm.webhooks[1].cert", file: "/client.pem", ...GOOD_FOR },
+        { key: "notify.ops.cert", file: "/client.pem", ...GOOD_FOR },
       ],
     });
   });

@@ -73,6 +73,8 @@ export function makeConfig(config: Partial<Config> = {}): Config {
     log: { level: "info", format: "text" },
     sources: [makeSource()],
     destinations: [makeDestination()],
+    notify: [],
+    certificates: [],
     ...config,
   };
 }
