@@ -21,6 +21,8 @@ export type Notice = {
   readonly kind: NoticeKind;
   readonly state: NoticeState;
   readonly items: readonly NoticeItem[];
+  /** Since when the first of them waits to be told. */
+  readonly waits: At;
 };
 export type NoticeState = "new" | "ongoing" | "recovered";
 

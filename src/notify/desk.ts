@@ -53,8 +53,9 @@ export function createDesk(world: DeskWorld): Desk {
 
   async function readMarks(): Promise<void> {
     const read = await world.marks.all(prefix);
+    const before = stored ?? new Map<string, number>();
     stored = new Map([...read].map(([name, value]) => [name.slice(prefix.length), value]));
-    notices.adopt(stored);
+    notices.adopt(stored, before);
   }
 
   /** What cannot be stored stays due. */

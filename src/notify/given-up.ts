@@ -49,7 +49,9 @@ export function createGivenUps(repeat: () => Ms): GivenUps {
   };
 
   function all(): readonly Notice[] {
-    return counts.size === 0 ? [] : [{ kind: "deliveries_given_up", state: "new", items: [...counts].map(itemOf) }];
+    if (counts.size === 0) return [];
+    const waits = Math.min(...[...counts.values()].map(({ since }) => since));
+    return [{ kind: "deliveries_given_up", state: "new", items: [...counts].map(itemOf), waits }];
   }
 
   function isDue([destination, { since }]: readonly [string, Count], now: At): boolean {

@@ -18,7 +18,7 @@ import type { NoticeKind } from "../model/config.ts";
 import type { Fact, GivenUp, Notice, NoticeRules, NoticeState } from "../model/notice.ts";
 import { type At, HOUR } from "../model/units.ts";
 import { createGivenUps } from "./given-up.ts";
-import { createTroubles } from "./trouble.ts";
+import { createTroubles, type Known } from "./trouble.ts";
 
 export type Notices = {
   /** These are all the facts there are now. */
@@ -31,12 +31,11 @@ export type Notices = {
   told(notice: Notice, now: At): void;
   /** What is to be remembered across restarts. */
   marks(now: At): ReadonlyMap<string, number>;
-  /** Learns from marks what was told before, or by another daemon. */
-  adopt(marks: ReadonlyMap<string, number>): void;
+  /** Learns from marks what was told before, or by another daemon. `before`: the marks as they were last read or saved. */
+  adopt(marks: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): void;
 };
 
-/** What is told first where not all may be told. */
-const ORDER: readonly NoticeState[] = ["new", "recovered", "ongoing"];
+const STATES: readonly NoticeState[] = ["new", "recovered", "ongoing"];
 
 export function createNotices(world: NoticeRules): Notices {
   const { rules } = world;
@@ -50,8 +49,9 @@ export function createNotices(world: NoticeRules): Notices {
       if (rules().on.includes(COUNTED)) givenUps.count(one, now);
     },
     due(now) {
-      const all = ORDER.flatMap((state) => rules().on.flatMap((kind) => dueOf(kind, state, now)));
-      return all.slice(0, hour.left(now));
+      const all = STATES.flatMap((state) => rules().on.flatMap((kind) => dueOf(kind, state, now)));
+      // What waits longest goes first, so that nothing waits forever.
+      return all.sort((one, other) => one.waits - other.waits).slice(0, hour.left(now));
     },
     counted: (now) => givenUps.all().slice(0, hour.left(now)),
     told(notice, now) {
@@ -60,14 +60,14 @@ export function createNotices(world: NoticeRules): Notices {
       else troubles.told(notice, now);
     },
     marks: (now) => new Map([...troubles.marks(), ...givenUps.marks(now), ...hour.marks(now)]),
-    adopt(marks) {
-      const told = [...marks].flatMap(([name, at]) => {
-        const [, kind, subject] = /^told\/([^/]+)\/(.*)$/s.exec(name) ?? [];
-        return kind === undefined || subject === undefined ? [] : [{ kind, subject, at }];
-      });
+    adopt(marks, before) {
+      const told = toldIn(marks);
       for (const { kind, subject, at } of told) if (kind === COUNTED) givenUps.adopt(subject, at);
-      const others = told.filter(({ kind }) => kind !== COUNTED);
-      troubles.adopt(others.map((one) => ({ ...one, since: marks.get(`since/${one.kind}/${one.subject}`) ?? one.at })));
+      const gone = toldIn(before).filter(({ kind, subject }) => !marks.has(`told/${kind}/${subject}`));
+      troubles.adopt(
+        told.filter(({ kind }) => kind !== COUNTED),
+        gone,
+      );
       hour.adopt(marks);
     },
   };
@@ -76,6 +76,15 @@ export function createNotices(world: NoticeRules): Notices {
     if (kind !== COUNTED) return troubles.due(kind, state, now);
     return state === "new" ? givenUps.due(now) : [];
   }
+}
+
+/** What was told, and is not over, as marks say it. */
+function toldIn(marks: ReadonlyMap<string, number>): readonly Known[] {
+  return [...marks].flatMap(([name, at]) => {
+    const [, kind, subject] = /^told\/([^/]+)\/(.*)$/s.exec(name) ?? [];
+    if (kind === undefined || subject === undefined) return [];
+    return [{ kind, subject, at, since: marks.get(`since/${kind}/${subject}`) ?? at }];
+  });
 }
 
 const COUNTED: NoticeKind = "deliveries_given_up";

@@ -19,7 +19,7 @@ type Trouble = {
   readonly since: At;
   toldAt: At | null;
   endedAt: At | null;
-  /** When it became new or ended. */
+  /** Since when there is something new to tell of it: that it has begun, or ended. */
   changedAt: At;
   /** Whether this daemon has seen it itself. */
   isMine: boolean;
@@ -37,7 +37,8 @@ type Troubles = {
   due(kind: NoticeKind, state: NoticeState, now: At): readonly Notice[];
   told(notice: Notice, now: At): void;
   marks(): readonly (readonly [string, number])[];
-  adopt(told: readonly Known[]): void;
+  /** `gone`: what another daemon has told the end of. */
+  adopt(told: readonly Known[], gone: readonly Known[]): void;
 };
 
 /** The trouble that has begun and has an end, by kind and subject. Its states are those in `notices.ts`. */
@@ -61,9 +62,9 @@ export function createTroubles(world: NoticeRules): Troubles {
     due(kind, state, now) {
       const { repeat } = world.rules();
       const all = [...troubles.values()].filter((one) => one.kind === kind && stateOf(one) === state);
-      const isDue = ({ changedAt, toldAt }: Trouble): boolean =>
-        state === "ongoing" ? now - (toldAt ?? now) >= repeat : now - changedAt >= GROUPING;
-      return all.some(isDue) ? [{ kind, state, items: all.map(itemOf) }] : [];
+      const waits = Math.min(...all.map((one) => (state === "ongoing" ? (one.toldAt ?? now) + repeat : one.changedAt)));
+      const dueAt = state === "ongoing" ? waits : waits + GROUPING;
+      return dueAt <= now ? [{ kind, state, items: all.map(itemOf), waits }] : [];
     },
     told({ kind, state, items }, now) {
       for (const { subject } of items) {
@@ -74,16 +75,17 @@ export function createTroubles(world: NoticeRules): Troubles {
       }
     },
     marks: () => [...troubles].flatMap(([key, trouble]) => marksOf(key, trouble)),
-    adopt(told) {
+    adopt(told, gone) {
       for (const one of told) {
         const trouble = troubles.get(keyOf(one)) ?? remembered(one);
         troubles.set(keyOf(one), trouble);
         trouble.toldAt = Math.max(trouble.toldAt ?? one.at, one.at);
       }
-      const known = new Set(told.map(keyOf));
-      for (const [key, { toldAt, isMine }] of troubles) {
-        // Another daemon has told its end.
-        if (toldAt !== null && !isMine && !known.has(key)) troubles.delete(key);
+      for (const key of gone.map(keyOf)) {
+        const trouble = troubles.get(key);
+        // For this daemon it is not over: it tells that again.
+        if (trouble?.isBad && trouble.isMine) trouble.toldAt = null;
+        else troubles.delete(key);
       }
     },
   };
@@ -94,7 +96,8 @@ export function createTroubles(world: NoticeRules): Troubles {
     trouble.isBad = state === "bad" && trouble.endedAt === null;
     if (state !== "fine" || trouble.endedAt !== null || !isOurs(trouble, now, world)) return;
     trouble.endedAt = now;
-    trouble.changedAt = now;
+    // What was not told yet has waited since it began.
+    if (trouble.toldAt !== null) trouble.changedAt = now;
   }
 }
 
