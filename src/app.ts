@@ -6,6 +6,7 @@ import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createSendTest } from "./accept/test-call.ts";
 import { createTryCall } from "./accept/try-call.ts";
+import { createWaitingBytes, type WaitingBytes } from "./accept/waiting-bytes.ts";
 import { createAdmin } from "./admin/api.ts";
 import type { AdminWorld } from "./admin/world.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
@@ -16,11 +17,13 @@ import { createDeletionWorker, type Worker as DeletionWorker } from "./deletion/
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createActivity, createHealth } from "./deliver/health.ts";
 import { createLanes } from "./deliver/lanes.ts";
+import { applyStoreChange } from "./deliver/store-changes.ts";
 import { createBodies } from "./http/body.ts";
 import { type Handles, type Listeners, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
+import { createLimits } from "./ingest/limits.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
 import { type Config, isNotifyName, receiversOf } from "./model/config.ts";
@@ -36,7 +39,6 @@ import { createLive } from "./observe/live.ts";
 import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
 import { openStore } from "./store/open.ts";
-import { applyStoreChange } from "./store-changes.ts";
 
 export type { Addresses, App, Metrics, Ports } from "./model/daemon.ts";
 
@@ -116,6 +118,7 @@ type Parts = {
   readonly syncs: SyncWorker;
   readonly series: SeriesRecorder;
   readonly notifying: Notifying;
+  readonly waitingBytes: WaitingBytes;
   readonly handles: Handles;
 };
 
@@ -133,8 +136,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const context = { ...current, ports, stopping: stopping.signal, closing: closing.signal };
   const parts = wire(store, await store.clocks.all(), context);
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, series, notifying, handles } = parts;
-  const cleaning = janitor.run(closing.signal);
+  const { deliver, janitor, deletion, syncs, series, waitingBytes, notifying, handles } = parts;
+  const cleaning = Promise.all([janitor.run(closing.signal), waitingBytes.run(closing.signal)]);
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
     .counts()
@@ -154,6 +157,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     const names = namesOf(config);
     ports.metrics.declare(names);
     series.declare(names);
+    waitingBytes.watch(config.sources);
     deliver.setDestinations(receiversOf(config), counts);
   }
 
@@ -204,9 +208,17 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
   const live = createLive({ clock, timeline: store.timeline, random, closing });
+  const waitingBytes = createWaitingBytes({ readQueue: store.readQueue, backlog: store.backlog, clock, report });
+  const settle = waitingBytes.noting(store.settle);
+  const limits = createLimits({
+    clock,
+    daemons: () => store.sharing?.alive() ?? 1,
+    waitingBytes: waitingBytes.of,
+    countAnew: waitingBytes.countAnew,
+  });
   // What is made below is made before anything is delivered.
   const givenUp: Notifying["givenUp"] = (...ended) => notifying.givenUp(...ended);
-  const observer = observeBy([arrivals, activity, series, live, { givenUp }]);
+  const observer = observeBy([arrivals, activity, series, live, waitingBytes, { givenUp }]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
@@ -214,7 +226,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     settle(delivery, settlement) {
       // A deletion goes on once its notices are settled.
       if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();
-      return store.settle(delivery, settlement);
+      return settle(delivery, settlement);
     },
     backlog: store.backlog,
     clockStore: store.clocks,
@@ -231,6 +243,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const ingest = createIngest({
     accept,
     door,
+    limits,
     rejections,
     bodies: createBodies(clock, ports.freeMemory),
     stopping: () => stopping.aborted,
@@ -246,7 +259,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
   const { notifying, sendTest } = wireNotifying(store, { accept, health, deliver }, context);
-  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
+  const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
   const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
@@ -255,7 +268,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { ...users, deliver, janitor, series, notifying, handles: { ingest, admin } };
+  return { ...users, deliver, janitor, series, waitingBytes, notifying, handles: { ingest, admin } };
 }
 
 type Told = { readonly accept: Accept; readonly health: Health; readonly deliver: Deliver };
@@ -312,7 +325,10 @@ function wireUsers(
   return { deletion, requestDeletion, syncs, audiences };
 }
 
-type AdminParts = Pick<AdminWorld, "activity" | "arrivals" | "rejections" | "series" | "live" | "sendTest"> & {
+type AdminParts = Pick<
+  AdminWorld,
+  "activity" | "arrivals" | "limits" | "rejections" | "series" | "live" | "sendTest"
+> & {
   readonly deliver: Deliver;
   readonly health: Health;
   readonly users: UserParts;

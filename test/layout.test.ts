@@ -77,12 +77,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       "notify/",
       "observe/",
       "store/",
-      "store-changes.ts",
     ],
     // Everything but the command line and the machine, which come in from outside.
   ],
-  // Who hears of what the store has changed.
-  "store-changes.ts": ["model/", "audience/", "deletion/", "deliver/"],
   "main.ts": ["cli/"],
 };
 

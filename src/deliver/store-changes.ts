@@ -1,32 +1,31 @@
-import type { Worker as SyncWorker } from "./audience/worker.ts";
-import type { Worker as DeletionWorker } from "./deletion/worker.ts";
-import type { Deliver } from "./deliver/deliver.ts";
-import type { DeliveryKey } from "./model/delivery.ts";
-import { never } from "./model/never.ts";
-import type { StoreChange } from "./model/ports.ts";
-import type { Report } from "./model/report.ts";
-import type { Rounds } from "./model/rounds.ts";
+import type { DeliveryKey } from "../model/delivery.ts";
+import { never } from "../model/never.ts";
+import type { StoreChange } from "../model/ports.ts";
+import type { Report } from "../model/report.ts";
+import type { Deliver } from "./deliver.ts";
 
-/** Who has to know. */
-type Hearers = {
+type Worker = { wake(): void };
+
+/** The parts of the daemon that must know of changes in the store. */
+type Changed = {
   readonly deliver: Deliver;
-  readonly janitor: Rounds;
-  readonly deletion: DeletionWorker;
-  readonly syncs: SyncWorker;
+  readonly janitor: Worker;
+  readonly deletion: Worker;
+  readonly syncs: Worker;
+  readonly waitingBytes: { countAnew(): void };
 };
 
 /** Passes on what the store has changed by itself, or for another part. */
-export function applyStoreChange(
-  change: StoreChange,
-  { deliver, janitor, deletion, syncs }: Hearers,
-  report: Report,
-): void {
+export function applyStoreChange(change: StoreChange, parts: Changed, report: Pick<Report, "withdrawn">): void {
+  const { deliver, janitor, deletion, syncs, waitingBytes } = parts;
   switch (change.kind) {
     case "moved":
       deliver.readAgain();
+      waitingBytes.countAnew();
       break;
     case "lost":
       deliver.forget(change.has);
+      waitingBytes.countAnew();
       break;
     case "clocks":
       deliver.hearClocks(change.clocks);
@@ -56,7 +55,7 @@ export function applyStoreChange(
   }
 }
 
-function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): void {
+function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Pick<Report, "withdrawn">): void {
   const byName = Map.groupBy(deliveries, ({ destination }) => destination);
   for (const [name, withdrawn] of byName) report.withdrawn(name, withdrawn.length);
 }
