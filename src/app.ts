@@ -27,11 +27,21 @@ import { createLimits } from "./ingest/limits.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
 import { type Config, isNotifyName, receiversOf } from "./model/config.ts";
-import { type Addresses, type App, namesOf, type Ports, type Vitals } from "./model/daemon.ts";
+import { type Addresses, type App, namesOf, type Ports, type Vitals, type WatchedWebhooks } from "./model/daemon.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { observeBy } from "./model/observer.ts";
-import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, SendTest, Store } from "./model/ports.ts";
+import type {
+  Accept,
+  Clock,
+  DaemonAbout,
+  DeliveryCount,
+  Handle,
+  RequestDeletion,
+  SendTest,
+  Store,
+} from "./model/ports.ts";
+import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Health } from "./model/status.ts";
 import { createNotifying, type Notifying } from "./notify/notifying.ts";
@@ -166,8 +176,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     stopping.abort();
     store.hurry();
     await listeners.ingest.stop();
-    await deleting;
-    await working;
+    await Promise.all([deleting, working]);
     await deliver.stop();
     await notifying.end();
     closing.abort();
@@ -208,14 +217,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
   const live = createLive({ clock, timeline: store.timeline, random, closing });
-  const waitingBytes = createWaitingBytes({ readQueue: store.readQueue, backlog: store.backlog, clock, report });
+  const { waitingBytes, limits } = wireLimits(store, clock, report);
   const settle = waitingBytes.noting(store.settle);
-  const limits = createLimits({
-    clock,
-    daemons: () => store.sharing?.alive() ?? 1,
-    waitingBytes: waitingBytes.of,
-    countAnew: waitingBytes.countAnew,
-  });
   // What is made below is made before anything is delivered.
   const givenUp: Notifying["givenUp"] = (...ended) => notifying.givenUp(...ended);
   const observer = observeBy([arrivals, activity, series, live, waitingBytes, { givenUp }]);
@@ -254,10 +257,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const users = wireUsers(store, { accept, rejections }, context);
   const health = createHealth(lanes, clock);
   ports.metrics.expose(store);
-  ports.metrics.watch(() => {
-    const served = receiversOf(config()).filter(({ enabled }) => enabled);
-    return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
-  });
+  ports.metrics.watch(() => servedWebhooks(config(), health));
   const { notifying, sendTest } = wireNotifying(store, { accept, health, deliver }, context);
   const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
   const admin = wireAdmin(store, adminParts, context);
@@ -269,6 +269,19 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     report,
   });
   return { ...users, deliver, janitor, series, waitingBytes, notifying, handles: { ingest, admin } };
+}
+
+function servedWebhooks(config: Config, health: Health): readonly WatchedWebhooks[] {
+  const served = receiversOf(config).filter(({ enabled }) => enabled);
+  return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
+}
+
+/** What sources may send, and how much of it may wait. */
+function wireLimits({ readQueue, backlog, sharing }: Store, clock: Clock, report: Report) {
+  const waitingBytes = createWaitingBytes({ readQueue, backlog, clock, report });
+  const { of, countAnew } = waitingBytes;
+  const limits = createLimits({ clock, daemons: () => sharing?.alive() ?? 1, waitingBytes: of, countAnew });
+  return { waitingBytes, limits };
 }
 
 type Told = { readonly accept: Accept; readonly health: Health; readonly deliver: Deliver };
