@@ -27,11 +27,12 @@ import { createLimits } from "./ingest/limits.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
 import type { Config } from "./model/config.ts";
-import { type Addresses, type App, namesOf, type Ports, type Vitals } from "./model/daemon.ts";
+import { type Addresses, type App, namesOf, type Ports, type Vitals, type WatchedWebhooks } from "./model/daemon.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { observeBy } from "./model/observer.ts";
-import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store } from "./model/ports.ts";
+import type { Accept, Clock, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store } from "./model/ports.ts";
+import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Health } from "./model/status.ts";
 import { createLive } from "./observe/live.ts";
@@ -152,9 +153,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
   function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
-    const names = namesOf(config);
-    ports.metrics.declare(names);
-    series.declare(names);
+    for (const one of [ports.metrics, series]) one.declare(namesOf(config));
     waitingBytes.watch(config.sources);
     deliver.setDestinations(config.destinations, counts);
   }
@@ -206,14 +205,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
   const live = createLive({ clock, timeline: store.timeline, random, closing });
-  const waitingBytes = createWaitingBytes({ readQueue: store.readQueue, backlog: store.backlog, clock, report });
+  const { waitingBytes, limits } = wireLimits(store, clock, report);
   const settle = waitingBytes.noting(store.settle);
-  const limits = createLimits({
-    clock,
-    daemons: () => store.sharing?.alive() ?? 1,
-    waitingBytes: waitingBytes.of,
-    countAnew: waitingBytes.countAnew,
-  });
   const observer = observeBy([arrivals, activity, series, live, waitingBytes]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
@@ -250,10 +243,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const users = wireUsers(store, { accept, rejections }, context);
   const health = createHealth(lanes, clock);
   ports.metrics.expose(store);
-  ports.metrics.watch(() => {
-    const served = config().destinations.filter(({ enabled }) => enabled);
-    return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
-  });
+  ports.metrics.watch(() => servedWebhooks(config(), health));
   const sendTest = createSendTest({ accept, clock, random });
   const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
   const admin = wireAdmin(store, adminParts, context);
@@ -264,8 +254,20 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  const { deletion, syncs } = users;
-  return { deliver, janitor, deletion, syncs, series, waitingBytes, handles: { ingest, admin } };
+  return { ...users, deliver, janitor, series, waitingBytes, handles: { ingest, admin } };
+}
+
+function servedWebhooks({ destinations }: Config, health: Health): readonly WatchedWebhooks[] {
+  const served = destinations.filter(({ enabled }) => enabled);
+  return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
+}
+
+/** What sources may send, and how much of it may wait. */
+function wireLimits({ readQueue, backlog, sharing }: Store, clock: Clock, report: Report) {
+  const waitingBytes = createWaitingBytes({ readQueue, backlog, clock, report });
+  const { of, countAnew } = waitingBytes;
+  const limits = createLimits({ clock, daemons: () => sharing?.alive() ?? 1, waitingBytes: of, countAnew });
+  return { waitingBytes, limits };
 }
 
 type UserParts = {

@@ -74,11 +74,17 @@ sources:
     enabled: true                       # default
     type: auto                          # default
     ip: truncate                        # config.yaml:9
+    # rate:                             # default: as fast as they come
+    # burst:                            # default: what the rate allows in a second, and 1 at least
+    # maxWaiting:                       # default: as much as the outbox takes
   my.app:
     writeKey: "***"                     # config.yaml:10, from the default of $APP_KEY
     enabled: true                       # default
     type: auto                          # default
     ip: keep                            # default
+    # rate:                             # default: as fast as they come
+    # burst:                            # default: what the rate allows in a second, and 1 at least
+    # maxWaiting:                       # default: as much as the outbox takes
 
 destinations:
   crm:

@@ -127,6 +127,7 @@ function completed(written: string): string {
     document.setIn(["destinations", "crm", "sharedSecret"], "secret");
   }
   if (document.hasIn(["destinations", "crm", "burst"])) document.setIn(["destinations", "crm", "rate"], "50/s");
+  if (document.hasIn(["sources", "website", "burst"])) document.setIn(["sources", "website", "rate"], "50/s");
   return document.toString();
 }
 

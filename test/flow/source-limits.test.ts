@@ -263,7 +263,7 @@ describe("a source of which only so much may wait", () => {
     assert.equal((await limitsOf(d))?.waiting?.bytes, 0);
     status = 503;
     await d.clock.advance("1m");
-    const { json } = await d.admin("POST", "/api/deliveries/replay", { body: { state: "failed" } });
+    const { json } = await d.admin("POST", "/api/replay", { body: { filter: { state: "failed" } } });
     assert.equal(json.replayed, 20);
     await d.clock.advance("40s");
     assert.equal((await d.call("/v1/track", CALL)).status, 429);
