@@ -282,7 +282,7 @@ const destination = v.strictObject({
     example: 8,
     leftOut: "delivery.concurrency",
   }),
-  rate: key(v.optional(rate({ max: 10_000 })), {
+  rate: key(v.optional(rate({ max: 10_000, none: "to send nothing, disable or pause it" })), {
     description: "How many requests it gets at most, all its webhooks together: in a second, a minute or an hour.",
     example: "50/s",
     more: `For a receiver that allows no more. First attempts, retries and probes all count; what has to wait has not failed. Of

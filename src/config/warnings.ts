@@ -67,7 +67,7 @@ export function warnOfLargePortions(root: Tree, { sources, outbox }: Config): re
   if (sources.length < 2) return [];
   return sources.flatMap(({ name, maxWaiting }) => {
     const tree = child(root, "sources", name, "maxWaiting");
-    if (!tree || maxWaiting === null || maxWaiting.bytes < outbox.maxSize * CROWDED) return [];
+    if (!tree || maxWaiting === null || maxWaiting.bytes < Math.floor(outbox.maxSize * CROWDED)) return [];
     const message = `leaves too little of outbox.maxSize (${formatSize(outbox.maxSize)}) for the other sources: choose less than 90% of it`;
     return [warningAt(tree, withGot(message, tree))];
   });
