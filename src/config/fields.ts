@@ -203,3 +203,12 @@ function transformed<In, Out extends object | number>(parse: (written: In) => Ou
     return NEVER;
   });
 }
+
+/** A path as valibot has it, for an issue inside of `input`. */
+export function issuePath(
+  path: readonly (string | number)[],
+  input: unknown,
+): [v.IssuePathItem, ...v.IssuePathItem[]] | undefined {
+  const [first, ...rest] = path.map((key) => ({ type: "unknown", origin: "value", input, key, value: null }) as const);
+  return first && [first, ...rest];
+}
