@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { createReader, type LaterFiles } from "../../src/cli/config-reader.ts";
-import type { FileText } from "../../src/model/ports.ts";
+import type { FileText, FolderNames } from "../../src/model/ports.ts";
 import { createFalseClock } from "../flow/clock.ts";
 
 const FILE = "/etc/fairlead/config.yaml";
@@ -20,7 +20,13 @@ function filesOf(texts: Readonly<Record<string, string | null | undefined>>): La
     if (text === null) return new Promise(() => {});
     return Promise.resolve(text === undefined ? NONE : { ok: true, text, worldReadable: false });
   }
-  return { look: async (path) => `state of ${path}`, read: find };
+  async function list(folder: string): Promise<FolderNames> {
+    const names = Object.keys(texts).flatMap((path) =>
+      dirname(path) === dirname(`${folder}x`) ? [basename(path)] : [],
+    );
+    return names.length === 0 ? NONE : { ok: true, names: names.sort() };
+  }
+  return { look: async (path) => `state of ${path}`, read: find, list };
 }
 
 const NONE = { ok: false, why: "no such file" } as const;
