@@ -100,9 +100,10 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   if (place.depth > DEEPEST) return broken(reading, tree, TOO_DEEP);
   const shape = shapeOf(schema, isSeq(node) ? "list" : isMap(node) ? "map" : "scalar");
   const isMapShape = shape.kind === "map" || shape.kind === "names";
-  if (isScalar(node) && node.value === null) {
+  // Inside braces, a key without a colon has no node as its value.
+  if (node === null || (isScalar(node) && node.value === null)) {
     // A section whose lines are all commented out counts as empty.
-    return isMapShape ? new Map() : broken(reading, tree, node.source === "null" ? NULL : NOTHING);
+    return isMapShape ? new Map() : broken(reading, tree, node?.source === "null" ? NULL : NOTHING);
   }
   if (isMapShape) {
     if (!isMap(node)) return broken(reading, tree, withGot(mapMessage(shape, tree), tree));

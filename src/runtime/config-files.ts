@@ -132,7 +132,7 @@ function listFolder(path: string): FolderNames {
   try {
     return toNames(readdirSync(path || "."));
   } catch (error) {
-    return { ok: false, why: reasonOf(error, path) };
+    return { ok: false, why: whyUnlisted(error, path) };
   }
 }
 
@@ -141,8 +141,14 @@ export async function listFolderLater(path: string): Promise<FolderNames> {
   try {
     return toNames(await readdir(path || "."));
   } catch (error) {
-    return { ok: false, why: reasonOf(error, path) };
+    return { ok: false, why: whyUnlisted(error, path) };
   }
+}
+
+function whyUnlisted(error: unknown, path: string): string {
+  const code = errorCode(error);
+  if (code === "ENOENT") return "no such folder";
+  return code === "ENOTDIR" ? "it is not a folder" : reasonOf(error, path);
 }
 
 const MOST_NAMES = 10_000;

@@ -46,6 +46,26 @@ describe("a config that is read while the daemon runs", () => {
     );
   });
 
+  it("is made of the files that it includes too, and their folder is watched", async () => {
+    const texts = { [FILE]: `include: [conf.d/*.yaml]\n`, "/etc/fairlead/conf.d/a.yaml": CONFIG, "/etc/fairlead/key": "k" };
+    const reader = createReader(FILE, filesOf(texts));
+    const read = await reader.read(FILE, createFalseClock());
+    assert.ok("config" in read);
+    assert.equal(read.config?.sources[0]?.writeKey.reveal(), "k");
+    assert.deepEqual(
+      [...reader.seen().keys()],
+      [FILE, "/etc/fairlead/conf.d/", "/etc/fairlead/conf.d/a.yaml", "/etc/fairlead/key"],
+    );
+  });
+
+  it("watches a folder of included files that is not there yet", async () => {
+    const reader = createReader(FILE, filesOf({ [FILE]: `include: [conf.d/*.yaml]\n` }));
+    const read = await reader.read(FILE, createFalseClock());
+    assert.ok("problems" in read);
+    assert.match(read.problems[0]?.message ?? "", /names the folder .*conf\.d, which cannot be listed: no such file/);
+    assert.deepEqual([...reader.seen().keys()], [FILE, "/etc/fairlead/conf.d/"]);
+  });
+
   it("has a Problem where a file is missing, and that is watched too", async () => {
     const reader = createReader(FILE, filesOf({ [FILE]: CONFIG }));
     const read = await reader.read(FILE, createFalseClock());
@@ -104,6 +124,29 @@ describe("a large config that is read while the daemon runs", () => {
       const reader = createReader(FILE, filesOf(texts));
       const first = await reader.read(FILE, clock);
       Object.assign(texts, change);
+      assert.notEqual(await reader.read(FILE, clock), first);
+    });
+  }
+
+  for (const [what, change] of Object.entries({
+    "an included file": { "/etc/fairlead/conf.d/a.yaml": "# another\n" },
+    "that there is one more": { "/etc/fairlead/conf.d/b.yaml": "" },
+    "that there is one less": { "/etc/fairlead/conf.d/c.yaml": undefined },
+  })) {
+    it(`with included files is read again when this has changed: ${what}`, async () => {
+      const texts: Record<string, string | undefined> = {
+        [FILE]: "include: [conf.d/*.yaml]\n",
+        "/etc/fairlead/conf.d/a.yaml": "",
+        "/etc/fairlead/conf.d/c.yaml": "",
+      };
+      const clock = createFalseClock();
+      const reader = createReader(FILE, filesOf(texts));
+      const first = await reader.read(FILE, clock);
+      assert.equal(await reader.read(FILE, clock), first);
+      for (const [path, text] of Object.entries(change)) {
+        if (text === undefined) delete texts[path];
+        else texts[path] = text;
+      }
       assert.notEqual(await reader.read(FILE, clock), first);
     });
   }

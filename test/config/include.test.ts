@@ -66,7 +66,7 @@ describe("a config that includes files", () => {
     assert.deepEqual(names(included({ README: "" })), ["website"]);
     assert.deepEqual(errors(included({}, MAIN.replace("[conf.d", "[conf.d/a.yaml, conf.d"))), [
       `${FILE}:1:11: include[0]: names /etc/fairlead/conf.d/a.yaml, which cannot be read: no such file`,
-      `${FILE}:1:26: include[1]: names the folder /etc/fairlead/conf.d, which cannot be listed: no such file`,
+      `${FILE}:1:26: include[1]: names the folder /etc/fairlead/conf.d, which cannot be listed: no such folder`,
     ]);
   });
 

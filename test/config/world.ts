@@ -36,7 +36,7 @@ export function worldOf({
     folder: (path) => {
       const all = Object.keys({ ...files, ...openFiles, ...Object.fromEntries(closedFiles.map((name) => [name, ""])) });
       const names = all.filter((name) => dirname(name) === path).map((name) => basename(name));
-      return names.length === 0 ? { ok: false, why: "no such file" } : { ok: true, names: names.sort() };
+      return names.length === 0 ? { ok: false, why: "no such folder" } : { ok: true, names: names.sort() };
     },
     credential: (name) => found(credentials[name], false),
   };
