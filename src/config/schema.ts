@@ -12,7 +12,7 @@ import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
 import { clientKey, outbox } from "./outbox-schema.ts";
 import { source } from "./source-schema.ts";
-import { HEADER_NAME, HEADER_VALUE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
+import { HEADER_NAME, HEADER_VALUE, INCLUDE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
 
 /** Client libraries count on these limits (SPEC.md 8): lower ones would lose calls that they think small enough. */
 export const MAX_CALL = 32 * KB;
@@ -298,6 +298,8 @@ const destination = v.strictObject({
   }),
 });
 
+const files = list(ruled(INCLUDE), { of: "paths or patterns", max: 100, example: "[conf.d/*.yaml]" });
+
 export const configSchema = v.strictObject({
   ingest: key(v.optional(ingest, {}), {
     description: "The API that accepts calls from programs and pages.",
@@ -324,7 +326,22 @@ export const configSchema = v.strictObject({
     more: "A call's `integrations` can turn off a destination by that name.",
     name: "crm",
   }),
+  include: key(v.optional(files), {
+    description: "Further files with sources and destinations, as paths or patterns.",
+    more: `In the last part of a pattern, * stands for any text and ? for one character; hidden files and names that end in ~
+      are left out. A file may have \`sources\` and \`destinations\` and nothing else, each under a name that no other file
+      has. A pattern may match no file, but its folder must exist, and so must a file that is named without one. Relative
+      paths start at the config file's folder, also those in the included files.`,
+    example: ["conf.d/*.yaml"],
+    leftOut: "no other file",
+  }),
 });
+
+/** What an included file may have: the maps that are put together from all files. */
+export const MERGEABLE = ["sources", "destinations"] as const;
+
+/** An included file. */
+export const includedSchema = v.pick(configSchema, MERGEABLE);
 
 /** The values of a file, checked and with the defaults filled in. */
 export type Checked = v.InferOutput<typeof configSchema>;

@@ -314,6 +314,8 @@ export type Resolve = {
   env(name: string): string | undefined;
   /** The path is absolute, or relative to the same folder as the config file's own path. */
   file(path: string): FileText;
+  /** The names in a folder, sorted, without hidden files and the copies that editors leave behind. */
+  folder(path: string): FolderNames;
   /** A credential that systemd passed to the unit. */
   credential(name: string): FileText;
 };
@@ -321,6 +323,11 @@ export type Resolve = {
 /** The content of a file, or why it cannot be read. The reason does not repeat the path. */
 export type FileText =
   | { readonly ok: true; readonly text: string; readonly worldReadable: boolean }
+  | { readonly ok: false; readonly why: string };
+
+/** What is in a folder, or why it cannot be listed. The reason does not repeat the path. */
+export type FolderNames =
+  | { readonly ok: true; readonly names: readonly string[] }
   | { readonly ok: false; readonly why: string };
 
 /** Answers one HTTP request. */

@@ -131,10 +131,12 @@ function completed(written: string): string {
   return document.toString();
 }
 
+const NONE = { ok: true, names: [] } as const;
+
 function load(text: string) {
   const found = (name: string) =>
     ({ ok: true, text: EXAMPLE_PEMS.get(name) ?? "secret", worldReadable: false }) as const;
-  const resolve = { env: (name: string) => name, file: found, credential: found };
+  const resolve = { env: (name: string) => name, file: found, folder: () => NONE, credential: found };
   return loadConfig({ file: "config.yaml", text, resolve, now: NOW });
 }
 
