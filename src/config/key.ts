@@ -90,6 +90,8 @@ export function shapeOf(schema: v.GenericSchema, found: Found = "scalar"): Shape
   if (item) return { kind: "list", item };
   const list = (options as v.GenericSchema[]).find((option) => option.type === "array");
   if (found === "list" && list) return shapeOf(list);
+  const map = (options as Parts[]).find((option) => option.entries);
+  if (found === "map" && map) return shapeOf(map);
   return { kind: "scalar", reads: type === "number" || type === "boolean" ? type : "text" };
 }
 

@@ -92,6 +92,7 @@ describe("loadConfig", () => {
           types: null,
           historical: "accept",
           filter: null,
+          template: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
@@ -157,6 +158,7 @@ describe("loadConfig", () => {
           types: ["identify", "track"],
           historical: "skip",
           filter: null,
+          template: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -184,6 +186,7 @@ describe("loadConfig", () => {
           types: null,
           historical: "accept",
           filter: null,
+          template: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
