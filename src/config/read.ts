@@ -1,7 +1,7 @@
 import type { GenericSchema } from "valibot";
 import { isAlias, isMap, isNode, isScalar, isSeq, type ParsedNode, type Scalar, type YAMLMap } from "yaml";
 import { isSecretKey, keyText, markBefore } from "./hide.ts";
-import { isOfCalls, type Shape, shapeOf } from "./key.ts";
+import { isOfCalls, isOfTemplate, type Shape, shapeOf } from "./key.ts";
 import { errorAt, type Finding, keyPath, quote, warningAt } from "./problems.ts";
 import { BARE_TEMPLATE, doubtText, type Origin, type References } from "./references.ts";
 import type { Steps } from "./steps.ts";
@@ -56,6 +56,9 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
     // A section whose lines are all commented out counts as empty.
     return isMapShape ? new Map() : broken(reading, tree, node.source === "null" ? NULL : NOTHING);
   }
+  if (isMap(node) && isOfTemplate(schema) && reading.text.startsWith("{{", node.range?.[0])) {
+    return broken(reading, { path: tree.path, at: node.range?.[0] ?? tree.at }, UNQUOTED);
+  }
   if (isMapShape) {
     if (!isMap(node)) return broken(reading, tree, withGot(mapMessage(shape, tree), tree));
     return yield* readMap(node, shape, { place, schema, reading });
@@ -71,6 +74,7 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   return isScalar(node) ? readScalar(node, { tree, schema, shape, reading }) : BROKEN;
 }
 
+const UNQUOTED = 'has {{ without quotes, which is a map for YAML: put the text in quotes, as in "{{ event }}"';
 const NOTHING = "has no value: write one, or remove the key";
 const NULL = "has no value: write one (in quotes if the word null is meant), or remove the key";
 

@@ -11,7 +11,7 @@ import {
   type TemplateFields,
 } from "../model/template.ts";
 import { issuePath, oneOf } from "./fields.ts";
-import { FREE, key } from "./key.ts";
+import { FREE, key, TEMPLATE_FORM } from "./key.ts";
 import { suggest } from "./suggest.ts";
 
 /** What a template for an event may refer to: the fields of the call, and a few more. */
@@ -53,7 +53,7 @@ export function bodyKey() {
 export function template(fields: TemplateFields) {
   return v.pipe(
     v.any(),
-    v.metadata({ form: "template: JSON as YAML, with `{{ references }}` in its texts", [FREE]: [] }),
+    v.metadata({ form: TEMPLATE_FORM, [FREE]: [] }),
     v.rawTransform<unknown, Template>(({ dataset, addIssue, NEVER }) => {
       const parsed = parseTemplate(dataset.value, fields);
       if ("template" in parsed) return parsed.template;

@@ -134,6 +134,17 @@ describe("a destination with a template", () => {
     assert.match(String((await d.admin("GET", "/api/deliveries/3-chat")).json.body), /^\{"text":"u1: Kept"/);
   });
 
+  it("is shown with what it would get of an example call", async () => {
+    await using d = await startDaemon({ config: { destinations: [chat(), lake] } });
+    const call = { type: "track", userId: "u1", event: "Order", properties: { total: 5 } };
+    const { json } = await d.admin("POST", "/api/route", { body: { call } });
+    assert.deepEqual(
+      (json.results as { body: unknown }[]).map(({ body }) => body),
+      [ORDERED, null],
+    );
+    assert.equal(d.sent.length, 0);
+  });
+
   it("says so when a payload would be too long", async () => {
     const long = templateOf({ all: Array.from({ length: 60 }, () => "{{ properties.text }}") });
     await using d = await startDaemon({ config: { destinations: [chat(long)] } });
