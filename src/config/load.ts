@@ -215,12 +215,13 @@ type Built = Omit<Destination, "name" | keyof DeliveryPolicy>;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
   const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...others } = checked;
-  const { rate, burst, ...settings } = others;
+  const { rate, burst, body, ...settings } = others;
   return {
     ...settings,
     filter: buildFilter({ events, where, sample }),
     sources,
     types,
+    template: body === "default" ? null : body.template,
     webhooks: webhooks.map(({ url, headers }, index) => ({
       url,
       headers: Object.entries(headers).map(([header, value]) => [header, new Secret(value)] as const),

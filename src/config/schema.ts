@@ -12,6 +12,7 @@ import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
 import { clientKey, outbox } from "./outbox-schema.ts";
 import { source } from "./source-schema.ts";
+import { bodyKey } from "./template.ts";
 import { HEADER_NAME, HEADER_VALUE, INCLUDE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
 
 /** Client libraries count on these limits (SPEC.md 8): lower ones would lose calls that they think small enough. */
@@ -244,6 +245,7 @@ const destination = v.strictObject({
     example: "10%",
     leftOut: "all users",
   }),
+  body: bodyKey(),
   webhooks: key(webhooks, {
     description: "One to five URLs that stand in for each other.",
     more: `Each event goes to all of them at once, and the first 2xx settles it. If several receivers are each to get every

@@ -1,6 +1,7 @@
 import type { CallType } from "./event.ts";
 import type { Filter } from "./filter.ts";
 import type { Secret } from "./secret.ts";
+import type { Template } from "./template.ts";
 import type { Ms } from "./units.ts";
 
 /** Where to listen: a TCP address or a Unix socket. */
@@ -117,6 +118,8 @@ export type Destination = DeliveryPolicy & {
   readonly historical: "accept" | "skip";
   /** What it takes by what an event says; null: everything. */
   readonly filter: Filter | null;
+  /** What it gets in place of the specification's body; null: that. */
+  readonly template: Template | null;
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
   readonly sharedSecrets: readonly Secret[];

@@ -95,6 +95,7 @@ export type Append = (entries: readonly Entry[]) => Promise<readonly Receipt[] |
 export type Entry = {
   readonly source: string;
   readonly event: Event;
+  /** With the payloads of destinations that have their own (model/payload.ts). */
   readonly body: string;
   readonly deliverTo: readonly string[];
   readonly skipped: readonly Skip[];

@@ -95,6 +95,7 @@ destinations:
     # events:                           # default: all names
     # where:                            # default: all calls
     # sample:                           # default: all users
+    body: default                       # default
     webhooks:
       - url: https://erp.example/hooks  # config.yaml:16, from $HOST
         headers:

@@ -98,6 +98,7 @@ describe("loadConfig", () => {
           types: null,
           historical: "accept",
           filter: null,
+          template: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
@@ -163,6 +164,7 @@ describe("loadConfig", () => {
           types: ["identify", "track"],
           historical: "skip",
           filter: null,
+          template: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -190,6 +192,7 @@ describe("loadConfig", () => {
           types: null,
           historical: "accept",
           filter: null,
+          template: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,

@@ -31,6 +31,7 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
     types: null,
     historical: "accept",
     filter: null,
+    template: null,
     webhooks: urls.map((url) => ({ url, headers: secrets, tls: tls ?? null })),
     sharedSecrets: [],
     standardWebhooks: false,
