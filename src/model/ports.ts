@@ -116,6 +116,8 @@ export type Extra = Pick<Entry, "withdraws" | "notice" | "change"> & {
   readonly alsoTo?: readonly string[];
   /** The only destination that gets it, whatever the rules say: it is a test of that one. */
   readonly testOf?: string;
+  /** It is a notification: the webhook of `notify` that gets it, by its name as a destination, and what it gets. */
+  readonly notification?: { readonly to: string; readonly body: string };
 };
 
 /**
@@ -218,6 +220,14 @@ export type StoreChange =
   /** Another daemon has announced this. */
   | Announcement;
 
+/** A few numbers that outlive a restart, each under a name. Daemons that share the store share them. */
+export type Marks = {
+  /** Those whose names begin so. Rejects when the store fails. */
+  all(prefix: string): Promise<ReadonlyMap<string, number>>;
+  /** Null removes one. Fault: nothing was changed. */
+  save(marks: ReadonlyMap<string, number | null>): Promise<Fault | null>;
+};
+
 export type StoreOptions = {
   /** Where the outbox is: a file, or the shown form of the database's URL. */
   readonly path: string;
@@ -270,6 +280,7 @@ export type Store = {
   readonly withdraw: Withdraw;
   readonly deletions: StoredDeletions;
   readonly clocks: StoredClocks;
+  readonly marks: Marks;
   readonly members: Members;
   readonly lookup: Lookup;
   readonly health: StoreHealth;

@@ -118,6 +118,7 @@ destinations:
     # burst:                            # default: what the rate allows in a second, and a request for each webhook at least
 
 # include:                              # default: no other file
+# notify:                               # default: nobody is told
 `;
 
 const COMPLETE: World = {
