@@ -197,7 +197,7 @@ function aboutOf({ random, version, host = "", pid, clock }: Ports): DaemonAbout
 function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syncs }: Parts, report: Report): void {
   switch (change.kind) {
     case "moved":
-      deliver.readAgain();
+      deliver.readAgain(change.what);
       break;
     case "lost":
       deliver.forget(change.has);

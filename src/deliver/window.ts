@@ -2,6 +2,7 @@ import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { Backlog, Queue, QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
 import { type At, KB, type Ms, SECOND } from "../model/units.ts";
 import type { Outage } from "./lane.ts";
+import type { Lines } from "./lines.ts";
 
 /**
  * The part of one destination's backlog that is in memory: its queues of deliveries that were read from the store, and the
@@ -20,10 +21,15 @@ import type { Outage } from "./lane.ts";
  *            queue of their own, so that a new event need not wait behind all those before it.
  * aside:     retries whose webhooks have no slot were put back to make room for others, or a delivery met a bug. After a
  *            while everything is read from the start again, except what is in memory.
+ *
+ * For a destination with an order (order.ts), the deliveries here are those that have their turn. Others that are read only join
+ * their line. The newest are not read before the oldest.
  */
 
 /** How long until deliveries that were put aside are read again. */
 const ASIDE: Ms = 10 * SECOND;
+/** What was sent again so long before the last read may have been committed after it. */
+const RECENT: Ms = 5 * SECOND;
 /** How many of the newest first attempts are in memory. */
 const LATEST = 32;
 /** Deliveries that are read at once. */
@@ -38,6 +44,8 @@ export type WindowWorld = { readonly readQueue: ReadQueue; readonly backlog: Pic
 export type WindowQueue = Queue | "latest";
 
 export type Window = {
+  /** Whether it sends the deliveries of each user in order. */
+  readonly isOrdered: boolean;
   /** Whether there may be something to read, and room for it. */
   isLow(now: At): boolean;
   /** Whether no delivery waits in memory, and none is left to be read. */
@@ -51,6 +59,11 @@ export type Window = {
   startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolean): boolean;
   /** Whether to read the newest first attempts as well. */
   setSuspect(isSuspect: boolean): void;
+  /**
+   * What becomes of it is decided, and not written yet. Answers whether another one of its user has its turn now. After a crash
+   * both may be sent again, but none for the first time before an earlier one.
+   */
+  decided(delivery: Delivery, isFinal: boolean): boolean;
   /** Its settlement is written. It is read again at `dueAt`; null: it is not read again. */
   settled(delivery: Delivery, dueAt: At | null): void;
   /** A bug kept it from being settled: it is read again in a while. */
@@ -64,8 +77,8 @@ export type Window = {
    * `willHaveSlot` in a moment. Answers whether there may be others to read.
    */
   setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean): boolean;
-  /** Reads everything again: the store has moved deliveries from one queue to the other. */
-  readAgain(): void;
+  /** Reads everything again: the store has moved deliveries from one queue to the other. `retries`: only those are others. */
+  readAgain(what: "all" | "retries"): void;
   /**
    * Adds a delivery that was committed just now, so that it need not be read. Answers whether it is the only one that waits
    * for its first attempt: where others wait, it would find no slot either.
@@ -73,12 +86,17 @@ export type Window = {
   enqueue(delivery: Delivery): boolean;
   /** Also reads retries that are not due yet, if all their attempts began in this outage. */
   retryEarly(outage: Outage): void;
+  /** How many deliveries wait for an earlier one of their user, and which of these do. */
+  inLine(): number;
+  inLineOf(ids: ReadonlySet<number>): ReadonlySet<number>;
   /** When the next retry should be read, or null if none is expected or there is no room for it yet. */
   nextDueAt(): At | null;
 };
 
-export function createWindow(destination: string, world: WindowWorld): Window {
+/** `lines`: null if the destination has no order. */
+export function createWindow(destination: string, world: WindowWorld, lines: Lines | null = null): Window {
   const state: State = {
+    lines,
     first: createMemoryQueue(),
     retry: createMemoryQueue(),
     known: new Set(),
@@ -88,16 +106,20 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     nextDueAt: null,
     early: null,
     asideUntil: null,
+    isFirstAside: false,
+    readAt: 0,
   };
   const { first, retry, latest, known } = state;
   return {
+    isOrdered: lines !== null,
     isLow(now) {
       noticeTime(state, now);
-      return isLow(first) || isLow(retry) || latest.more;
+      return isLow(first) || isLow(retry) || latest.more || hasNext(state);
     },
-    isIdle: () => isIdle(first) && isIdle(retry) && latest.waiting.length === 0,
+    isIdle: () => isIdle(first) && isIdle(retry) && latest.waiting.length === 0 && !lines?.hasNext(),
     async fill(now) {
       noticeTime(state, now);
+      if (lines !== null && !(await loadNext(lines, now, state))) return;
       if (isLow(first)) await readFirst(state, { destination, world });
       if (latest.more) await readLatest(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
@@ -105,33 +127,49 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     hasRetry: (matches) => retry.waiting.some(matches),
     startFirst: (queue, tryStart) => startFirst(queue, tryStart, state),
     hasFirst: () => first.waiting.length > 0 || latest.waiting.length > 0,
-    setSuspect: (isSuspect) => setSuspect(isSuspect, state),
+    setSuspect: (isSuspect) => setSuspect(isSuspect && lines === null, state),
+    decided(delivery, isFinal) {
+      if (isFinal) return lines?.over(delivery.id) ?? false;
+      lines?.block(delivery.id);
+      return false;
+    },
     settled(delivery, dueAt) {
       known.delete(delivery.id);
       if (dueAt === null) return passOver(delivery.id, state);
       noteDue(state, dueAt);
       // If its settlement was written after it was due, later retries may have been read already: it would be passed over.
-      if (isBehind({ dueAt, id: delivery.id }, retry.after)) restart(retry);
+      rewind(retry, { dueAt, id: delivery.id });
     },
     unsettled({ id }, now) {
       known.delete(id);
       state.asideUntil ??= now + ASIDE;
+      state.isFirstAside = true;
     },
     setAside: (now, willHaveSlot) => setAside(now, willHaveSlot, state),
     withdraw: (ids) => withdraw(ids, state),
-    forget: (has) => withdraw(idsOf(has, state), state),
-    readAgain: () => readAllAgain(state),
+    forget(has) {
+      withdraw(idsOf(has, state), state);
+      if (lines !== null) beginAgain(lines, state);
+    },
+    readAgain(what) {
+      if (what === "retries") readReplayed(state);
+      else if (lines !== null) beginAgain(lines, state);
+      else readAllAgain(state);
+    },
     enqueue: (delivery) => enqueue(delivery, state),
     retryEarly(outage) {
       const { from, until } = state.early ?? outage;
       state.early = { from: Math.min(from, outage.from), until: Math.max(until, outage.until) };
       restart(retry);
     },
+    inLine: () => lines?.waiting() ?? 0,
+    inLineOf: (ids) => lines?.waitingOf(ids) ?? new Set(),
     nextDueAt: () => earliest(state.asideUntil, hasRoom(retry) ? state.nextDueAt : null),
   };
 }
 
 type State = {
+  readonly lines: Lines | null;
   readonly first: MemoryQueue;
   readonly retry: MemoryQueue;
   /** The newest first attempts, while the lanes are suspect. `more`: there may be newer ones. */
@@ -147,10 +185,19 @@ type State = {
   early: Outage | null;
   /** When everything is read again because something was put aside; null if nothing was. */
   asideUntil: At | null;
+  /** Whether that may be a first attempt. */
+  isFirstAside: boolean;
+  /** When retries were last read. */
+  readAt: At;
 };
 
 function noticeTime(state: State, now: At): void {
-  if (state.asideUntil !== null && now >= state.asideUntil) readAllAgain(state);
+  if (state.asideUntil !== null && now >= state.asideUntil) {
+    // An order would read all those in lines again: what was put aside are retries, unless there was a bug.
+    if (state.lines === null || state.isFirstAside) readAllAgain(state);
+    else restart(state.retry);
+    state.asideUntil = null;
+  }
   if (state.nextDueAt !== null && now >= state.nextDueAt) state.retry.more = true;
 }
 
@@ -160,6 +207,38 @@ async function readFirst(state: State, { destination, world }: ReadFrom): Promis
   const { first } = state;
   const page = await readPage(first, { destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE }, world);
   addPage(page, first, state);
+}
+
+/** Whether there is something to read for the order, and room for it. */
+function hasNext({ lines, first }: State): boolean {
+  return lines !== null && (lines.isSettingUp() || (lines.hasNext() && hasRoom(first)));
+}
+
+/** Loads those whose turn has come. Answers false while the order is not known yet. */
+async function loadNext(lines: Lines, now: At, state: State): Promise<boolean> {
+  if (!hasNext(state)) return true;
+  const { known, over, first, retry } = state;
+  for (const later of lines.takeLater(now)) {
+    noteDue(state, later.dueAt);
+    rewind(retry, later);
+  }
+  for (const { delivery, queue } of await lines.read((id) => known.has(id) || over.has(id))) {
+    known.add(delivery.id);
+    add(delivery, queue === "first" ? first : retry);
+  }
+  over.clear();
+  return !lines.isSettingUp();
+}
+
+/** The store has moved deliveries, perhaps before some that are in memory: all but what is being sent is read again. */
+function beginAgain(lines: Lines, state: State): void {
+  const { first, retry, latest, known } = state;
+  for (const queue of [first, retry, latest]) {
+    for (const { id } of queue.waiting.splice(0)) known.delete(id);
+    queue.size = 0;
+  }
+  lines.beginAgain(known);
+  readAllAgain(state);
 }
 
 /** Reads the newest first attempts. Those in memory that are no longer among them are unloaded. */
@@ -231,6 +310,7 @@ async function readPage(queue: MemoryQueue, ask: QueueAsk, { readQueue }: Window
 async function readRetries(state: State, now: At, { destination, world }: ReadFrom): Promise<void> {
   const { retry, early } = state;
   const dueBy = early === null ? now : Number.MAX_SAFE_INTEGER;
+  state.readAt = now;
   const page = await readPage(retry, { destination, queue: "retry", after: retry.after, dueBy, limit: PAGE }, world);
   addPage(page, retry, state);
   if (page.more || retry.isRestarted) return;
@@ -247,30 +327,34 @@ async function readRetries(state: State, now: At, { destination, world }: ReadFr
 }
 
 /** Keeps the queue without gaps: once one delivery is left to be read, all behind it are. */
-function enqueue(delivery: Delivery, { first, latest, known, isSuspect }: State): boolean {
+function enqueue(delivery: Delivery, { first, latest, known, isSuspect, lines }: State): boolean {
   const isOnly = isIdle(first);
   // It has been read since its commit.
   if (known.has(delivery.id)) return isOnly;
   // It is out of order, which should not happen. Everything is read again, so that it is not overlooked.
   if (isBehind(delivery, first.after)) restart(first);
-  if (first.more || first.isReading || isFull(first)) {
+  if (first.more || first.isReading || isFull(first) || lines?.isSettingUp()) {
     first.more = true;
     latest.more = isSuspect;
     return isOnly;
   }
   first.after = { dueAt: delivery.dueAt, id: delivery.id };
+  if (lines?.admit(delivery, "first") === false) return false;
   known.add(delivery.id);
   add(delivery, first);
   return isOnly;
 }
 
-function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early }: State): void {
+function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early, retry, lines }: State): void {
   const { deliveries, more } = page;
   const last = page.upTo ?? deliveries.at(-1);
   if (last && !queue.isRestarted) queue.after = { dueAt: last.dueAt, id: last.id };
   if (more) queue.more = true;
+  // It was begun again meanwhile: the page is read once more.
+  if (lines?.isSettingUp()) return;
   for (const delivery of deliveries) {
     if ((early !== null && mustWait(delivery, early)) || known.has(delivery.id) || over.has(delivery.id)) continue;
+    if (lines?.admit(delivery, queue === retry ? "retry" : "first") === false) continue;
     known.add(delivery.id);
     add(delivery, queue);
   }
@@ -297,21 +381,30 @@ function setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean, state:
 }
 
 function withdraw(ids: ReadonlySet<number>, state: State): void {
-  const { first, retry, latest, known } = state;
+  const { first, retry, latest, known, lines } = state;
   for (const id of [first, retry, latest].flatMap((queue) => remove(queue, ids))) known.delete(id);
   for (const id of ids) passOver(id, state);
+  // One that is being sent keeps its turn until it is settled.
+  if (lines !== null) for (const id of ids) if (!known.has(id)) lines.over(id);
 }
 
-function passOver(id: number, { first, retry, latest, over }: State): void {
-  if (first.isReading || retry.isReading || latest.isReading) over.add(id);
+function passOver(id: number, { first, retry, latest, lines, over }: State): void {
+  if (first.isReading || retry.isReading || latest.isReading || lines?.isReading()) over.add(id);
 }
 
 function noteDue(state: State, dueAt: At): void {
   state.nextDueAt = Math.min(state.nextDueAt ?? dueAt, dueAt);
 }
 
+/** What was sent again is due since then. An order would read all those in lines again, if it began at the start. */
+function readReplayed({ retry, lines, readAt }: State): void {
+  const { after } = retry;
+  restart(retry);
+  if (lines !== null && after !== null) retry.after = { dueAt: Math.min(after.dueAt, readAt - RECENT), id: 0 };
+}
+
 function readAllAgain(state: State): void {
-  state.asideUntil = null;
+  Object.assign(state, { asideUntil: null, isFirstAside: false });
   restart(state.first);
   restart(state.retry);
 }
@@ -375,6 +468,13 @@ function remove(queue: MemoryQueue, ids: ReadonlySet<number>): readonly number[]
 
 function isBehind({ dueAt, id }: QueuePosition, after: QueuePosition | null): boolean {
   return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
+}
+
+/** Reads on from this position, if it was read already. */
+function rewind(queue: MemoryQueue, { dueAt, id }: QueuePosition): void {
+  if (!isBehind({ dueAt, id }, queue.after)) return;
+  restart(queue);
+  queue.after = { dueAt, id: id - 1 };
 }
 
 function restart(queue: MemoryQueue): void {
