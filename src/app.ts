@@ -6,6 +6,7 @@ import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
 import { createSendTest } from "./accept/test-call.ts";
 import { createTryCall } from "./accept/try-call.ts";
+import { createWaitingBytes, type WaitingBytes } from "./accept/waiting-bytes.ts";
 import { createAdmin } from "./admin/api.ts";
 import type { AdminWorld } from "./admin/world.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
@@ -16,22 +17,21 @@ import { createDeletionWorker, type Worker as DeletionWorker } from "./deletion/
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createActivity, createHealth } from "./deliver/health.ts";
 import { createLanes } from "./deliver/lanes.ts";
+import { applyStoreChange } from "./deliver/store-changes.ts";
 import { createBodies } from "./http/body.ts";
 import { type Handles, type Listeners, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
+import { createLimits } from "./ingest/limits.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
 import type { Config } from "./model/config.ts";
 import { type Addresses, type App, namesOf, type Ports, type Vitals } from "./model/daemon.ts";
-import type { DeliveryKey } from "./model/delivery.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
-import { never } from "./model/never.ts";
 import { observeBy } from "./model/observer.ts";
-import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
-import type { Report } from "./model/report.ts";
+import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store } from "./model/ports.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Health } from "./model/status.ts";
 import { createLive } from "./observe/live.ts";
@@ -116,6 +116,7 @@ type Parts = {
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
   readonly series: SeriesRecorder;
+  readonly waitingBytes: WaitingBytes;
   readonly handles: Handles;
 };
 
@@ -133,8 +134,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const context = { ...current, ports, stopping: stopping.signal, closing: closing.signal };
   const parts = wire(store, await store.clocks.all(), context);
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, series, handles } = parts;
-  const cleaning = janitor.run(closing.signal);
+  const { deliver, janitor, deletion, syncs, series, waitingBytes, handles } = parts;
+  const cleaning = Promise.all([janitor.run(closing.signal), waitingBytes.run(closing.signal)]);
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
     .counts()
@@ -154,6 +155,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     const names = namesOf(config);
     ports.metrics.declare(names);
     series.declare(names);
+    waitingBytes.watch(config.sources);
     deliver.setDestinations(config.destinations, counts);
   }
 
@@ -193,48 +195,6 @@ function aboutOf({ random, version, host = "", pid, clock }: Ports): DaemonAbout
   return { name: random.hex(8), version, host, pid, startedAt: clock.wall() };
 }
 
-/** Passes on what the store has changed by itself, or for another part. */
-function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syncs }: Parts, report: Report): void {
-  switch (change.kind) {
-    case "moved":
-      deliver.readAgain(change.what);
-      break;
-    case "lost":
-      deliver.forget(change.has);
-      break;
-    case "clocks":
-      deliver.hearClocks(change.clocks);
-      break;
-    case "daemons":
-      deliver.shareSlots(change.alive);
-      break;
-    case "crowded":
-      janitor.wake();
-      break;
-    case "work":
-      deletion.wake();
-      syncs.wake();
-      break;
-    case "retry":
-      deliver.tryNow(change.destination, true);
-      break;
-    case "holds":
-      deliver.hearHolds(change.holds);
-      break;
-    case "withdrawn":
-      deliver.withdraw(change.deliveries);
-      if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
-      break;
-    default:
-      never(change);
-  }
-}
-
-function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): void {
-  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-  for (const [name, withdrawn] of byName) report.withdrawn(name, withdrawn.length);
-}
-
 /**
  * Gives each part what it asks for. A call comes in through `ingest`, goes through `accept` into the store and on to
  * `deliver`, whose settlements go back into the store.
@@ -246,7 +206,15 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
   const live = createLive({ clock, timeline: store.timeline, random, closing });
-  const observer = observeBy([arrivals, activity, series, live]);
+  const waitingBytes = createWaitingBytes({ readQueue: store.readQueue, backlog: store.backlog, clock, report });
+  const settle = waitingBytes.noting(store.settle);
+  const limits = createLimits({
+    clock,
+    daemons: () => store.sharing?.alive() ?? 1,
+    waitingBytes: waitingBytes.of,
+    countAnew: waitingBytes.countAnew,
+  });
+  const observer = observeBy([arrivals, activity, series, live, waitingBytes]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
@@ -254,7 +222,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     settle(delivery, settlement) {
       // A deletion goes on once its notices are settled. `users` is made below, before anything is delivered.
       if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();
-      return store.settle(delivery, settlement);
+      return settle(delivery, settlement);
     },
     backlog: store.backlog,
     clockStore: store.clocks,
@@ -271,6 +239,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const ingest = createIngest({
     accept,
     door,
+    limits,
     rejections,
     bodies: createBodies(clock, ports.freeMemory),
     stopping: () => stopping.aborted,
@@ -286,7 +255,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
   });
   const sendTest = createSendTest({ accept, clock, random });
-  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
+  const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
   const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
@@ -295,7 +264,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, handles: { ingest, admin } };
+  const { deletion, syncs } = users;
+  return { deliver, janitor, deletion, syncs, series, waitingBytes, handles: { ingest, admin } };
 }
 
 type UserParts = {
@@ -339,7 +309,10 @@ function wireUsers(
   return { deletion, requestDeletion, syncs, audiences };
 }
 
-type AdminParts = Pick<AdminWorld, "activity" | "arrivals" | "rejections" | "series" | "live" | "sendTest"> & {
+type AdminParts = Pick<
+  AdminWorld,
+  "activity" | "arrivals" | "limits" | "rejections" | "series" | "live" | "sendTest"
+> & {
   readonly deliver: Deliver;
   readonly health: Health;
   readonly users: UserParts;

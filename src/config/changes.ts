@@ -1,7 +1,7 @@
 import type { Config, DeliveryPolicy, Destination, Source, Webhook } from "../model/config.ts";
 import type { Filter } from "../model/filter.ts";
 import { Secret } from "../model/secret.ts";
-import { formatDuration, formatRate, formatSize } from "../model/units.ts";
+import { formatDuration, formatPortion, formatRate, formatSize } from "../model/units.ts";
 
 /**
  * What a reload changes, for the log and the operator: `destination crm: +1 webhook, secret changed`. Of secrets, and of
@@ -74,6 +74,8 @@ function sourceChanges(was: Source, is: Source): readonly string[] {
     ...(isSame(was.writeKey, is.writeKey) ? [] : ["write key changed"]),
     ...choiceChange("type", was.type, is.type),
     ...choiceChange("ip", was.ip, is.ip),
+    ...choiceChange("rate", rateText(was), rateText(is)),
+    ...choiceChange("maxWaiting", portionText(was), portionText(is)),
   ];
 }
 
@@ -92,8 +94,12 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
   ];
 }
 
-function rateText({ rate }: Destination): string {
+function rateText({ rate }: Pick<Source | Destination, "rate">): string {
   return rate === null ? "none" : `${formatRate(rate.requests, rate.per)} (burst ${rate.burst})`;
+}
+
+function portionText({ maxWaiting }: Source): string {
+  return maxWaiting === null ? "none" : formatPortion(maxWaiting);
 }
 
 function filterChanges(was: Filter | null, is: Filter | null): readonly string[] {

@@ -142,6 +142,29 @@ export function size({ min, max }: { min: number; max: number }) {
   }
 }
 
+const PORTION_PATTERN = /^(\d+(\.\d+)?\s*([Bb]|[KMGTkmgt][Ii]?[Bb])?|\d{1,3}(\.\d{1,3})?%)$/;
+const PORTION_FORMS = "must be a share or a size, as in 20% or 200MB";
+
+/** A share of something else, such as `20%`, or a size of at least `min` bytes. */
+export function portion({ min }: { min: number }) {
+  const form = `share up to 100%, or size from ${formatSize(min)}`;
+  return v.pipe(
+    v.union([v.string(), v.number()], PORTION_FORMS),
+    v.metadata({ form, type: ["string", "number"], minimum: min, ...editor(PORTION_PATTERN, PORTION_FORMS) }),
+    transformed(parse),
+  );
+  function parse(written: string | number): { readonly share: number } | { readonly bytes: number } | string {
+    const text = String(written);
+    if (!PORTION_PATTERN.test(text)) return PORTION_FORMS;
+    if (!text.endsWith("%")) {
+      const bytes = parseSize(text) ?? 0;
+      return bytes >= min ? { bytes } : `must be at least ${formatSize(min)}, or a share, as in 20%`;
+    }
+    const share = Number.parseFloat(text) / 100;
+    return share > 0 && share <= 1 ? { share } : "must be more than 0% and at most 100%";
+  }
+}
+
 const RATE_PATTERN = /^\d{1,9}\s*\/\s*[smh]$/;
 const RATE_FORMS = "must be a rate, as in 50/s, 30/m or 100/h";
 
@@ -179,4 +202,13 @@ function transformed<In, Out extends object | number>(parse: (written: In) => Ou
     addIssue({ message: value });
     return NEVER;
   });
+}
+
+/** A path as valibot has it, for an issue inside of `input`. */
+export function issuePath(
+  path: readonly (string | number)[],
+  input: unknown,
+): [v.IssuePathItem, ...v.IssuePathItem[]] | undefined {
+  const [first, ...rest] = path.map((key) => ({ type: "unknown", origin: "value", input, key, value: null }) as const);
+  return first && [first, ...rest];
 }

@@ -4,9 +4,11 @@ import type {
   Config,
   DeliveryPolicy,
   Destination,
+  Portion,
   Postgres,
   Problem,
   RateLimit,
+  Source,
   Tls,
   WebhookTls,
 } from "../model/config.ts";
@@ -125,6 +127,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
   if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
+  if (config) all.push(...checks.warnOfLargePortions(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }
@@ -218,13 +221,28 @@ function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files):
     outbox: buildOutbox(outbox, { file, postgres }),
     delivery,
     log,
-    sources: Object.entries(sources).map(([name, { writeKey, ...source }]) => {
-      return { name, writeKey: new Secret(writeKey), ...source };
-    }),
+    sources: Object.entries(sources).map(([name, source]) => ({ name, ...buildSource(source, outbox.maxSize) })),
     destinations: Object.entries(destinations).map(([name, destination]) => {
       return { name, ...delivery, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
     }),
   };
+}
+
+function buildSource(checked: Checked["sources"][string], maxSize: number): Omit<Source, "name"> {
+  const { writeKey, rate, burst, maxWaiting, ...source } = checked;
+  return {
+    ...source,
+    writeKey: new Secret(writeKey),
+    rate: buildRate({ rate, burst, least: 1 }),
+    maxWaiting: buildPortion(maxWaiting, maxSize),
+  };
+}
+
+function buildPortion(written: Checked["sources"][string]["maxWaiting"], whole: number): Portion | null {
+  if (written === undefined) return null;
+  return "share" in written
+    ? { bytes: Math.floor(whole * written.share), share: written.share }
+    : { ...written, share: null };
 }
 
 function secretOf(text: string | undefined): Secret | null {
@@ -257,15 +275,16 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
       tls: tlses[index] ?? null,
     })),
     sharedSecrets: [sharedSecret].flat().map((secret) => new Secret(secret)),
-    rate: buildRate({ rate, burst, webhooks }),
+    // A request for each webhook, as they are asked together.
+    rate: buildRate({ rate, burst, least: webhooks.length }),
   };
 }
 
-type Rated = Pick<Checked["destinations"][string], "rate" | "burst" | "webhooks">;
+type Rated = Pick<Checked["destinations"][string], "rate" | "burst"> & { readonly least: number };
 
-/** The burst is what a second allows, unless set, and a request to each webhook at least. */
-function buildRate({ rate, burst, webhooks }: Rated): RateLimit | null {
+/** The burst is what a second allows, unless set, and so many at least. */
+function buildRate({ rate, burst, least }: Rated): RateLimit | null {
   if (rate === undefined) return null;
   const { count, per } = rate;
-  return { requests: count, per, burst: burst ?? Math.max(webhooks.length, Math.floor((count * SECOND) / per)) };
+  return { requests: count, per, burst: burst ?? Math.max(least, Math.floor((count * SECOND) / per)) };
 }

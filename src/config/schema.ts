@@ -4,13 +4,14 @@
  * the hints for misspelt ones come from here; so do config.example.yaml, docs/config.md and the JSON Schema.
  */
 import * as v from "valibot";
-import { IP_POLICIES, LOG_FORMATS, LOG_LEVELS, SOURCE_TYPES } from "../model/config.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../model/config.ts";
 import { CALL_TYPES } from "../model/event.ts";
 import { DAY, HOUR, KB, MB, SECOND } from "../model/units.ts";
 import { address, count, duration, flag, list, network, oneOf, path, rate, ruled, size, text } from "./fields.ts";
 import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
 import { clientKey, outbox } from "./outbox-schema.ts";
+import { source } from "./source-schema.ts";
 import { HEADER_NAME, HEADER_VALUE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
 
 /** Client libraries count on these limits (SPEC.md 8): lower ones would lose calls that they think small enough. */
@@ -146,33 +147,6 @@ const log = v.strictObject({
   format: key(v.optional(oneOf(LOG_FORMATS), "auto"), {
     description: "text for people, json or logfmt for programs; auto chooses by where the lines go.",
     example: "json",
-  }),
-});
-
-const source = v.strictObject({
-  writeKey: key(text(), {
-    description: "The key that its pages and programs send; any text, different for each source.",
-    more: `A browser shows it to everyone, so give your servers a source of their own. Make a key with
-      \`openssl rand -hex 16\`.`,
-    example: "${WEBSITE_KEY:-change-me}",
-  }),
-  enabled: key(v.optional(flag(), true), {
-    description: "Whether its calls are accepted.",
-    example: false,
-    more: "false answers them with 401 and keeps the rest of the entry for later.",
-  }),
-  type: key(v.optional(oneOf(SOURCE_TYPES), "auto"), {
-    description: "What sends its calls: web, mobile, server, or auto, which decides for each call.",
-    example: "server",
-    more: `In calls from web and mobile, and in those whose context.direct is true, context.ip and context.userAgent are
-      filled in from the connection: they are the user's. In calls from a server they are not: its own address says
-      nothing about its users. auto goes by the call's library, its channel, or an Origin header.`,
-  }),
-  ip: key(v.optional(oneOf(IP_POLICIES), "keep"), {
-    description: "What happens to users' IP addresses: keep, truncate or drop.",
-    example: "truncate",
-    more: `truncate sets the last octet of an IPv4 address and the last 80 bits of an IPv6 address to zero, also in an
-      address that the client itself sent; drop removes context.ip.`,
   }),
 });
 
@@ -323,7 +297,8 @@ const destination = v.strictObject({
     leftOut: "what the rate allows in a second, and a request for each webhook at least",
   }),
   order: key(v.optional(oneOf(["none", "user"]), "none"), {
-    description: "Whether the deliveries of one user go out one after the other, in the order of acceptance: none or user.",
+    description:
+      "Whether the deliveries of one user go out one after the other, in the order of acceptance: none or user.",
     example: "user",
     more: `With user, a delivery waits until each earlier one of its user is delivered or given up; other users go on. For a
       receiver that needs it: one event that it refuses for hours holds back the later ones of its user.`,

@@ -59,6 +59,20 @@ export function warnOfUnspecified(root: Tree, { destinations }: Config): readonl
   );
 }
 
+/** The share of the outbox from which on settled deliveries are removed early to make room (store/room.ts). */
+const CROWDED = 0.9;
+
+/** Warns of a source that may fill the outbox for the others all the same. */
+export function warnOfLargePortions(root: Tree, { sources, outbox }: Config): readonly Finding[] {
+  if (sources.length < 2) return [];
+  return sources.flatMap(({ name, maxWaiting }) => {
+    const tree = child(root, "sources", name, "maxWaiting");
+    if (!tree || maxWaiting === null || maxWaiting.bytes < outbox.maxSize * CROWDED) return [];
+    const message = `leaves too little of outbox.maxSize (${formatSize(outbox.maxSize)}) for the other sources: choose less than 90% of it`;
+    return [warningAt(tree, withGot(message, tree))];
+  });
+}
+
 /** Warns of a network that contains every address. */
 export function warnOfEverybody(root: Tree): readonly Finding[] {
   const networks = listOf(child(root, "ingest", "trustedProxies"));

@@ -5,53 +5,77 @@
  */
 import type { Delivery } from "../model/delivery.ts";
 import type { Queue, QueuePosition, ReadQueue } from "../model/ports.ts";
+import { add, hasRoom, type MemoryQueue, PAGE } from "./memory-queue.ts";
 import { createOrder, type Order } from "./order.ts";
-
-/** Retries that are read at once. */
-const PAGE = 256;
 
 export type Lines = Pick<
   Order,
-  "admit" | "over" | "block" | "hasNext" | "isSettingUp" | "waiting" | "waitingOf" | "takeLater"
+  "admit" | "over" | "decided" | "hasNext" | "isSettingUp" | "waiting" | "waitingOf" | "takeLater"
 > & {
   /** Whether a page is being read. */
-  isReading(): boolean;
+  readonly isReading: boolean;
   /** Makes the lines again: the store has moved deliveries. Only these stay known, which are being sent. */
   beginAgain(sending: ReadonlySet<number>): void;
+  /** Whether there is something to load, and room for it. */
+  isLow(first: MemoryQueue): boolean;
   /**
-   * Reads the next page of the retries; or, when all are known, some of those whose turn has come, and answers them. `isOver`:
-   * whether it was settled or withdrawn since the page was asked for, or is being sent.
+   * Reads the next page of the retries; or, when all are known, some of those whose turn has come, into the window. Answers
+   * whether all are known.
    */
-  read(isOver: (id: number) => boolean): Promise<readonly Loaded[]>;
+  load(into: Memory): Promise<boolean>;
 };
 
-export type Loaded = { readonly delivery: Delivery; readonly queue: Queue };
+/** The part of a window that this is about. */
+type Memory = {
+  readonly first: MemoryQueue;
+  readonly retry: MemoryQueue;
+  readonly known: Set<number>;
+  readonly over: Set<number>;
+};
+
+type Loaded = { readonly delivery: Delivery; readonly queue: Queue };
 
 export function createLines(destination: string, readQueue: ReadQueue): Lines {
   const order = createOrder();
-  const { admit, over, block, hasNext, isSettingUp, waiting, waitingOf, takeLater } = order;
+  const { admit, over, decided, hasNext, isSettingUp, waiting, waitingOf, takeLater } = order;
   /** How far the retries were read. A new one whenever they are to be read from the start. */
   let progress: Progress = { after: null };
-  let reading = 0;
+  let reading = false;
 
   return {
-    ...{ admit, over, block, hasNext, isSettingUp, waiting, waitingOf, takeLater },
-    isReading: () => reading > 0,
+    ...{ admit, over, decided, hasNext, isSettingUp, waiting, waitingOf, takeLater },
+    get isReading() {
+      return reading;
+    },
     beginAgain(sending) {
       progress = { after: null };
       order.reset(sending);
     },
-    async read(isOver) {
-      reading += 1;
+    isLow,
+    async load(memory) {
+      if (!isLow(memory.first)) return true;
+      const { first, retry, known, over } = memory;
+      reading = true;
       try {
-        if (!order.isSettingUp()) return await readNext(isOver);
-        await readRetries(isOver);
-        return [];
+        if (order.isSettingUp()) await readRetries((id) => known.has(id) || over.has(id));
+        else {
+          for (const { delivery, queue } of await readNext()) {
+            if (known.has(delivery.id) || over.has(delivery.id)) continue;
+            known.add(delivery.id);
+            add(delivery, queue === "first" ? first : retry);
+          }
+        }
       } finally {
-        reading -= 1;
+        reading = false;
+        over.clear();
       }
+      return !order.isSettingUp();
     },
   };
+
+  function isLow(first: MemoryQueue): boolean {
+    return order.isSettingUp() || (order.hasNext() && hasRoom(first));
+  }
 
   async function readRetries(isOver: (id: number) => boolean): Promise<void> {
     const current = progress;
@@ -65,7 +89,7 @@ export function createLines(destination: string, readQueue: ReadQueue): Lines {
     if (!more) order.setUp();
   }
 
-  async function readNext(isOver: (id: number) => boolean): Promise<readonly Loaded[]> {
+  async function readNext(): Promise<readonly Loaded[]> {
     const kept = order.takeKept().map((delivery) => ({ delivery, queue: "first" as const }));
     const pages = await Promise.all(
       order.reads().map(async (read) => ({ read, page: await readQueue({ destination, ...read.ask }) })),
@@ -73,9 +97,8 @@ export function createLines(destination: string, readQueue: ReadQueue): Lines {
     const found = pages.flatMap(({ read, page }) =>
       order.found(read, page).map((delivery) => ({ delivery, queue: read.ask.queue })),
     );
-    return [...kept, ...found].filter(({ delivery }) => !isOver(delivery.id));
+    return [...kept, ...found];
   }
 }
 
 type Progress = { after: QueuePosition | null };
-

@@ -13,16 +13,16 @@ import type { Destination, Webhook } from "../model/config.ts";
 import type { Delivery, DeliveryRef, Settlement } from "../model/delivery.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
+import { type At, earliest, type Ms, SECOND } from "../model/units.ts";
 import { destinationBusy, destinationInUse } from "../model/waiting-deliveries.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import type { Clocks, LoopClock } from "./clocks.ts";
 import type { Outage } from "./lane.ts";
 import type { SlotAsk } from "./lanes.ts";
-import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
 import { createLines } from "./lines.ts";
+import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
 import { createWaker, type Waker } from "./waker.ts";
-import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
+import { createWindow, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 
 /** The most deliveries of one destination that may be under way: being sent, or sent with their settlement not written yet. */
 const MOST_UNWRITTEN = 512;
@@ -111,7 +111,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       } finally {
         loop.idleWorks -= 1;
         // Deliveries in memory may have been moved or ended.
-        loop.window = createWindowOf(name, loop.window.isOrdered, world);
+        loop.window = createWindowOf(name, loop.window.lines !== null, world);
         waker.wake();
       }
     },
@@ -178,7 +178,7 @@ async function startAll(loop: LoopState): Promise<At | null> {
       applyLaneHealth(loop, destination);
       if (window.isLow(now)) await window.fill(now);
     } while (startRead(loop, destination, now));
-    if (window.isOrdered && window.isLow(now)) await readOnSoon(loop);
+    if (window.lines !== null && window.isLow(now)) await readOnSoon(loop);
     return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
   } catch (error) {
     world.report.storeFailed(`read what waits for ${name}`, error);
@@ -209,7 +209,7 @@ function applyOrder(loop: LoopState, { order }: Destination): boolean {
 }
 
 function isOrderChanged({ window, destination }: LoopState): boolean {
-  return destination !== null && window.isOrdered !== (destination.order === "user");
+  return destination !== null && (window.lines !== null) !== (destination.order === "user");
 }
 
 /**

@@ -27,8 +27,8 @@ export type Order = {
   admit(delivery: Delivery, queue: Queue): boolean;
   /** It is settled for good, or withdrawn: the turn goes to the next in its line. Answers whether there is one. */
   over(id: number): boolean;
-  /** It waits for a retry, and keeps its turn. */
-  block(id: number): void;
+  /** The result of its attempt: it is settled for good, or waits for a retry and keeps its turn. Answers the same. */
+  decided(id: number, isFinal: boolean): boolean;
   /** Begins again with these, which are being sent. */
   reset(sending: ReadonlySet<number>): void;
   isSettingUp(): boolean;
@@ -97,11 +97,10 @@ export function createOrder(): Order {
   return {
     admit: (delivery, queue) => admit(delivery, queue, state),
     over: (id) => over(id, state),
-    block(id) {
-      const line = lineOf(id, state);
-      if (!line) return;
-      line.isBlocked = true;
-      for (let at = line.next; at < line.behind.length; at += 1) if (!drop(line.behind[at] ?? 0, state)) break;
+    decided(id, isFinal) {
+      if (isFinal) return over(id, state);
+      block(id, state);
+      return false;
     },
     reset: (sending) => reset(sending, state),
     isSettingUp: () => state.isSettingUp,
@@ -165,6 +164,14 @@ function over(id: number, state: State): boolean {
   // The line is not known in full yet.
   if (isSettingUp && line.next < line.behind.length) return false;
   return choose(user, line, state);
+}
+
+/** The others wait for long now, so their bodies are not kept. */
+function block(id: number, state: State): void {
+  const line = lineOf(id, state);
+  if (!line) return;
+  line.isBlocked = true;
+  for (let at = line.next; at < line.behind.length; at += 1) if (!drop(line.behind[at] ?? 0, state)) return;
 }
 
 /** Gives the turn to the next in line. Answers whether there is one. */

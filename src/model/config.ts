@@ -102,7 +102,7 @@ export type DeliveryPolicy = {
   readonly concurrency: number;
 };
 
-/** At most so many requests in each `per`, of all webhooks together; after a rest up to `burst` at once. */
+/** At most so many in each `per`; after a rest up to `burst` at once. Of a destination: requests, to all its webhooks together. */
 export type RateLimit = { readonly requests: number; readonly per: Ms; readonly burst: number };
 
 /** A receiver of events: one to five webhooks, of which any one has to accept (SPEC.md 2.1, 6). */
@@ -180,7 +180,14 @@ export type Source = {
   readonly type: SourceType;
   /** What happens to the IP address in a call's context. */
   readonly ip: IpPolicy;
+  /** The most calls that are accepted; null: as fast as they come. */
+  readonly rate: RateLimit | null;
+  /** How much of it may wait; null: as much as the outbox takes. */
+  readonly maxWaiting: Portion | null;
 };
+
+/** A part of the outbox in bytes, and the share of `outbox.maxSize` that it was written as, if it was. */
+export type Portion = { readonly bytes: number; readonly share: number | null };
 
 export const SOURCE_TYPES = ["auto", "web", "mobile", "server"] as const;
 export type SourceType = (typeof SOURCE_TYPES)[number];

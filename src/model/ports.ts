@@ -136,8 +136,10 @@ export type QueuePage = {
   readonly deliveries: readonly Delivery[];
   /** Whether more may follow the last one. */
   readonly more: boolean;
-  /** The position up to which rows were read but are unreadable. If left out, that of the last delivery. */
+  /** The position up to which was read, if that is not the last delivery's: others were unreadable or passed over. */
   readonly upTo?: QueuePosition;
+  /** The sources of what was passed over. */
+  readonly passedOver?: ReadonlySet<string>;
 };
 
 export type QueueAsk = {
@@ -151,6 +153,8 @@ export type QueueAsk = {
   readonly limit: number;
   /** For first attempts: reads the newest ones first and ignores `after`. */
   readonly newestFirst?: boolean;
+  /** For first attempts: passes over those of these sources. After a while a page ends, with `upTo`, whatever it has found. */
+  readonly notOf?: ReadonlySet<string>;
 };
 
 export type Queue = "first" | "retry";

@@ -74,6 +74,11 @@ export function formatSize(bytes: number): string {
   return `${Number((bytes / unit[1]).toFixed(1))}${unit[0]}`;
 }
 
+/** Writes a share as `20%`; without one, the size. */
+export function formatPortion({ share, bytes }: { readonly share: number | null; readonly bytes: number }): string {
+  return share === null ? formatSize(bytes) : `${Number((share * 100).toFixed(3))}%`;
+}
+
 let lastAt: At = 0;
 let lastTime = "1970-01-01T00:00:00.000Z";
 
@@ -100,4 +105,10 @@ export function startOfDay({ year, month, day }: Day): At | null {
 export function isCalendarDay(text: string): boolean {
   const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);
   return startOfDay({ year, month, day }) !== null;
+}
+
+/** The earlier of two points in time; null is never. */
+export function earliest(a: At | null, b: At | null): At | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
 }

@@ -9,8 +9,9 @@ import {
   type Test,
   writePattern,
 } from "../model/filter.ts";
+import { valueAt } from "../model/json.ts";
 import { reasonOf, type SkipRule } from "../model/rules.ts";
-import { fieldHolds, filterRule, holds, matches, shareOf, valueAt } from "./filter.ts";
+import { fieldHolds, filterRule, holds, matches, shareOf } from "./filter.ts";
 import { skipRule } from "./route.ts";
 
 /** Who would get an event of a source, and why the others would not: what `route` decides, with its reasons. */

@@ -32,7 +32,7 @@ delivery: { timeout: 250ms, cutoff: 10m, concurrency: 200 }
 log: { level: debug, format: json }
 sources:
   website: { writeKey: abc }
-  my.app-2_x: { writeKey: def, enabled: false, type: mobile, ip: truncate }
+  my.app-2_x: { writeKey: def, enabled: false, type: mobile, ip: truncate, rate: 6000/m, burst: 500, maxWaiting: 20% }
 destinations:
   crm:
     enabled: false
@@ -54,6 +54,12 @@ destinations:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
 `;
+
+const OPEN = { rate: null, maxWaiting: null };
+const LIMITED = {
+  rate: { requests: 6_000, per: MINUTE, burst: 500 },
+  maxWaiting: { bytes: Math.floor(0.3 * GB), share: 0.2 },
+};
 
 describe("loadConfig", () => {
   it("fills in every default", () => {
@@ -83,7 +89,7 @@ describe("loadConfig", () => {
       },
       delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
       log: { level: "info", format: "auto" },
-      sources: [{ name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep" }],
+      sources: [{ name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep", ...OPEN }],
       destinations: [
         {
           name: "crm",
@@ -146,8 +152,8 @@ describe("loadConfig", () => {
       delivery: { timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
       log: { level: "debug", format: "json" },
       sources: [
-        { name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep" },
-        { name: "my.app-2_x", writeKey: "secret def", enabled: false, type: "mobile", ip: "truncate" },
+        { name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep", ...OPEN },
+        { name: "my.app-2_x", writeKey: "secret def", enabled: false, type: "mobile", ip: "truncate", ...LIMITED },
       ],
       destinations: [
         {

@@ -18,7 +18,7 @@ function destination(name: string): Destination {
     sharedSecrets: [],
     standardWebhooks: false,
     rate: null,
-  order: "none",
+    order: "none",
     ...DELIVERY,
   };
 }

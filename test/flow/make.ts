@@ -6,8 +6,10 @@ export const KEY = "website-key";
 export const URL_A = "https://a.example.com/hook";
 export const URL_B = "https://b.example.com/hook";
 
+const OPEN = { rate: null, maxWaiting: null };
+
 export function makeSource(source: Partial<Source> = {}): Source {
-  return { name: "website", writeKey: new Secret(KEY), enabled: true, type: "auto", ip: "keep", ...source };
+  return { name: "website", writeKey: new Secret(KEY), enabled: true, type: "auto", ip: "keep", ...OPEN, ...source };
 }
 
 export const DELIVERY: DeliveryPolicy = { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 };

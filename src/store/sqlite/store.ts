@@ -165,7 +165,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
   return {
     changes: changes.hear,
     ...createIntake({ commits, room, appendRows, withdrawal, withdrawn }),
-    readQueue: createReadQueue(db, { report, rows, open: tables.openSegments.open }),
+    readQueue: createReadQueue(db, { report, rows, ...tables.openSegments }),
     settle: createSettlePort(commits, createSettle(tables)),
     backlog: createBacklog(db, { counts, rows, caughtUp }),
     prune: createPrunePort(createPrune(db, tables, flush), { commits, report, moved }),
