@@ -128,12 +128,12 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
     isFirstAside: false,
     retriesReadAt: 0,
   };
-  const { first, retry, latest, known } = state;
+  const { first, ahead, retry, latest, known } = state;
   return {
     lines,
     isLow(now) {
       noticeTime(state, now);
-      return isLow(first) || isLow(retry) || latest.more || mayBeAhead(state) || lines?.isLow(first) === true;
+      return isLow(first) || isLow(retry) || latest.more || (lines?.isLow(first) ?? isLow(ahead));
     },
     isIdle: () => isIdle(retry) && !first.more && !hasFirst(state) && !lines?.hasNext(),
     async fill(now) {
@@ -142,7 +142,7 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
       if (lines !== null && !(await lines.load(state))) return;
       if (isLow(first)) await readFirst(state, { destination, world });
       if (latest.more) await readLatest(state, { destination, world });
-      if (mayBeAhead(state)) await search(state, { destination, world });
+      if (lines === null && isLow(ahead)) await search(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
     hasRetry: (matches) => retry.waiting.some(matches),
@@ -218,10 +218,6 @@ async function readFirst(state: State, { destination, world }: ReadFrom): Promis
   const page = await readPage(first, { destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE }, world);
   addPage(page, first, state);
   noteRead(state);
-}
-
-function mayBeAhead({ ahead, lines }: State): boolean {
-  return lines === null && isLow(ahead);
 }
 
 /** Reads first attempts ahead of the others, of sources that have few in memory. */
