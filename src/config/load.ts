@@ -127,7 +127,7 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
   if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
-  if (config) all.push(...checks.warnOfLargePortions(tree, config));
+  if (config) all.push(...checks.warnOfLargePortions(tree, config), ...checks.warnOfSharedOrder(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }

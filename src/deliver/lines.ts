@@ -14,7 +14,7 @@ export type Lines = Pick<
 > & {
   /** Whether a page is being read. */
   readonly isReading: boolean;
-  /** Makes the lines again: the store has moved deliveries. Only these stay known, which are being sent. */
+  /** Makes the lines again: the store has moved deliveries. Only those stay known that are being sent. */
   beginAgain(sending: ReadonlySet<number>): void;
   /** Whether there is something to load, and room for it. */
   isLow(first: MemoryQueue): boolean;
@@ -33,72 +33,72 @@ type Memory = {
   readonly over: Set<number>;
 };
 
-type Loaded = { readonly delivery: Delivery; readonly queue: Queue };
-
 export function createLines(destination: string, readQueue: ReadQueue): Lines {
   const order = createOrder();
-  const { admit, over, decided, hasNext, isSettingUp, waiting, waitingOf, takeLater } = order;
-  /** How far the retries were read. A new one whenever they are to be read from the start. */
-  let progress: Progress = { after: null };
-  let reading = false;
+  const state: State = { destination, readQueue, order, retries: { after: null } };
+  let isReading = false;
+  const isLow: Lines["isLow"] = (first) => order.isSettingUp() || (order.hasNext() && hasRoom(first));
 
   return {
-    ...{ admit, over, decided, hasNext, isSettingUp, waiting, waitingOf, takeLater },
+    ...order,
     get isReading() {
-      return reading;
+      return isReading;
     },
     beginAgain(sending) {
-      progress = { after: null };
+      state.retries = { after: null };
       order.reset(sending);
     },
     isLow,
     async load(memory) {
       if (!isLow(memory.first)) return true;
-      const { first, retry, known, over } = memory;
-      reading = true;
+      isReading = true;
       try {
-        if (order.isSettingUp()) await readRetries((id) => known.has(id) || over.has(id));
-        else {
-          for (const { delivery, queue } of await readNext()) {
-            if (known.has(delivery.id) || over.has(delivery.id)) continue;
-            known.add(delivery.id);
-            add(delivery, queue === "first" ? first : retry);
-          }
-        }
+        if (order.isSettingUp()) await readRetries(memory, state);
+        else await readNext(memory, state);
       } finally {
-        reading = false;
-        over.clear();
+        isReading = false;
+        memory.over.clear();
       }
       return !order.isSettingUp();
     },
   };
-
-  function isLow(first: MemoryQueue): boolean {
-    return order.isSettingUp() || (order.hasNext() && hasRoom(first));
-  }
-
-  async function readRetries(isOver: (id: number) => boolean): Promise<void> {
-    const current = progress;
-    const ask = { queue: "retry", after: current.after, dueBy: Number.MAX_SAFE_INTEGER, limit: PAGE } as const;
-    const { deliveries, more, upTo } = await readQueue({ destination, ...ask });
-    // Begun again meanwhile.
-    if (current !== progress) return;
-    for (const delivery of deliveries) if (!isOver(delivery.id)) order.note(delivery);
-    const last = upTo ?? deliveries.at(-1);
-    if (last) current.after = { dueAt: last.dueAt, id: last.id };
-    if (!more) order.setUp();
-  }
-
-  async function readNext(): Promise<readonly Loaded[]> {
-    const kept = order.takeKept().map((delivery) => ({ delivery, queue: "first" as const }));
-    const pages = await Promise.all(
-      order.reads().map(async (read) => ({ read, page: await readQueue({ destination, ...read.ask }) })),
-    );
-    const found = pages.flatMap(({ read, page }) =>
-      order.found(read, page).map((delivery) => ({ delivery, queue: read.ask.queue })),
-    );
-    return [...kept, ...found];
-  }
 }
 
-type Progress = { after: QueuePosition | null };
+type State = {
+  readonly destination: string;
+  readonly readQueue: ReadQueue;
+  readonly order: Order;
+  /** How far the retries were read. Another object whenever they are to be read from the start. */
+  retries: { after: QueuePosition | null };
+};
+
+async function readRetries({ known, over }: Memory, state: State): Promise<void> {
+  const { destination, readQueue, order, retries } = state;
+  const ask = { queue: "retry", after: retries.after, dueBy: Number.MAX_SAFE_INTEGER, limit: PAGE } as const;
+  const { deliveries, more, upTo } = await readQueue({ destination, ...ask });
+  // Begun again meanwhile.
+  if (retries !== state.retries) return;
+  for (const delivery of deliveries) if (!known.has(delivery.id) && !over.has(delivery.id)) order.note(delivery);
+  const last = upTo ?? deliveries.at(-1);
+  if (last) retries.after = { dueAt: last.dueAt, id: last.id };
+  if (!more) order.setUp();
+}
+
+async function readNext(
+  { first, retry, known, over }: Memory,
+  { destination, readQueue, order }: State,
+): Promise<void> {
+  for (const delivery of order.takeKept()) load(delivery, "first");
+  const reads = order.reads();
+  const pages = await Promise.all(reads.map(({ ask }) => readQueue({ destination, ...ask })));
+  reads.forEach((read, nth) => {
+    const page = pages[nth];
+    if (page) for (const delivery of order.found(read, page)) load(delivery, read.ask.queue);
+  });
+
+  function load(delivery: Delivery, queue: Queue): void {
+    if (known.has(delivery.id) || over.has(delivery.id)) return;
+    known.add(delivery.id);
+    add(delivery, queue === "first" ? first : retry);
+  }
+}

@@ -12,7 +12,7 @@ import {
   searchAsk,
   startInTurn,
 } from "./ahead.ts";
-import type { Outage } from "./lane.ts";
+import { mustWait, type Outage } from "./lane.ts";
 import type { Lines } from "./lines.ts";
 import {
   add,
@@ -114,20 +114,7 @@ export type Window = {
 };
 
 export function createWindow(destination: string, world: WindowWorld, lines: Lines | null = null): Window {
-  const state: State = {
-    lines,
-    ...createAhead(),
-    retry: createMemoryQueue(),
-    known: new Set(),
-    over: new Set(),
-    latest: { ...createMemoryQueue(), more: false },
-    isSuspect: false,
-    nextDueAt: null,
-    early: null,
-    asideUntil: null,
-    isFirstAside: false,
-    retriesReadAt: 0,
-  };
+  const state = createState(lines);
   const { first, ahead, retry, latest, known } = state;
   return {
     lines,
@@ -177,6 +164,23 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
       restart(retry);
     },
     nextDueAt: () => earliest(state.asideUntil, hasRoom(retry) ? state.nextDueAt : null),
+  };
+}
+
+function createState(lines: Lines | null): State {
+  return {
+    lines,
+    ...createAhead(),
+    retry: createMemoryQueue(),
+    known: new Set(),
+    over: new Set(),
+    latest: { ...createMemoryQueue(), more: false },
+    isSuspect: false,
+    nextDueAt: null,
+    early: null,
+    asideUntil: null,
+    isFirstAside: false,
+    retriesReadAt: 0,
   };
 }
 
@@ -333,11 +337,6 @@ function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early, retr
     add(delivery, queue);
   }
   over.clear();
-}
-
-/** A delivery that failed while the receiver accepted others, before the outage or since, may be the cause itself. */
-function mustWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
-  return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
 }
 
 function idsOf(has: (ref: DeliveryRef) => boolean, { first, ahead, retry, latest }: State): ReadonlySet<number> {

@@ -109,6 +109,7 @@ destinations:
     # concurrency:                      # default: delivery.concurrency
     # rate:                             # default: as fast as it takes them
     # burst:                            # default: what the rate allows in a second, and a request for each webhook at least
+    order: none                         # default
 `;
 
 const COMPLETE: World = {
