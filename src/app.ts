@@ -4,6 +4,7 @@
  */
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
+import { withMovedPayloads } from "./accept/payloads.ts";
 import { createSendTest } from "./accept/test-call.ts";
 import { createTryCall } from "./accept/try-call.ts";
 import { createWaitingBytes, type WaitingBytes } from "./accept/waiting-bytes.ts";
@@ -164,9 +165,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
   function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
-    const names = namesOf(config);
-    ports.metrics.declare(names);
-    series.declare(names);
+    for (const one of [ports.metrics, series]) one.declare(namesOf(config));
     waitingBytes.watch(config.sources);
     deliver.setDestinations(receiversOf(config), counts);
   }
@@ -374,7 +373,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     health: store.health,
     rescue: store.rescue,
     replay: store.replay,
-    waiting: store.waiting,
+    waiting: withMovedPayloads(store.waiting, config, report),
     backlog: store.backlog,
     lookup: store.lookup,
     timeline: store.timeline,

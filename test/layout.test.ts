@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "settle/": ["model/"],
   "accept/": ["model/", "route/", "webhook/"],
   // Stores nothing: what an example call would come to.
-  "accept/try-call.ts": ["model/", "validate/", "route/"],
+  "accept/try-call.ts": ["model/", "validate/", "route/", "webhook/"],
   "http/": ["model/", "hono"],
   "ingest/": ["model/", "http/", "validate/", "hono", "ipaddr.js"],
   "store/": ["model/", "better-sqlite3", "#sqlite", "node_modules/better-sqlite3/"],

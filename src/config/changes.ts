@@ -87,10 +87,12 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
     ...choiceChange("types", was.types, is.types),
     ...choiceChange("historical", was.historical, is.historical),
     ...filterChanges(was.filter, is.filter),
+    ...(isSame(was.template, is.template) ? [] : [is.template ? "body changed" : "body default again"]),
     ...webhookChanges(was.webhooks, is.webhooks),
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
     ...choiceChange("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
     ...choiceChange("rate", rateText(was), rateText(is)),
+    ...choiceChange("order", was.order, is.order),
   ];
 }
 

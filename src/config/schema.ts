@@ -13,7 +13,8 @@ import { key } from "./key.ts";
 import { notifier } from "./notify-schema.ts";
 import { outbox } from "./outbox-schema.ts";
 import { source } from "./source-schema.ts";
-import { NAME, ORIGIN, TOKEN } from "./text-rules.ts";
+import { bodyKey } from "./template.ts";
+import { INCLUDE, NAME, ORIGIN, TOKEN } from "./text-rules.ts";
 import { signing, webhook } from "./webhook-schema.ts";
 
 /** Client libraries count on these limits (SPEC.md 8): lower ones would lose calls that they think small enough. */
@@ -205,6 +206,7 @@ const destination = v.strictObject({
     example: "10%",
     leftOut: "all users",
   }),
+  body: bodyKey(),
   webhooks: key(webhooks, {
     description: "One to five URLs that stand in for each other.",
     more: `Each event goes to all of them at once, and the first 2xx settles it. If several receivers are each to get every
@@ -231,7 +233,7 @@ const destination = v.strictObject({
     example: 8,
     leftOut: "delivery.concurrency",
   }),
-  rate: key(v.optional(rate({ max: 10_000 })), {
+  rate: key(v.optional(rate({ max: 10_000, none: "to send nothing, disable or pause it" })), {
     description: "How many requests it gets at most, all its webhooks together: in a second, a minute or an hour.",
     example: "50/s",
     more: `For a receiver that allows no more. First attempts, retries and probes all count; what has to wait has not failed. Of
@@ -245,7 +247,16 @@ const destination = v.strictObject({
       the number of webhooks, which are asked together.`,
     leftOut: "what the rate allows in a second, and a request for each webhook at least",
   }),
+  order: key(v.optional(oneOf(["none", "user"]), "none"), {
+    description:
+      "Whether the deliveries of one user go out one after the other, in the order of acceptance: none or user.",
+    example: "user",
+    more: `With user, a delivery waits until each earlier one of its user is delivered or given up; other users go on. For a
+      receiver that needs it: one event that it refuses for hours holds back the later ones of its user.`,
+  }),
 });
+
+const files = list(ruled(INCLUDE), { of: "paths or patterns", max: 100, example: "[conf.d/*.yaml]" });
 
 export const configSchema = v.strictObject({
   ingest: key(v.optional(ingest, {}), {
@@ -273,6 +284,15 @@ export const configSchema = v.strictObject({
     more: "A call's `integrations` can turn off a destination by that name.",
     name: "crm",
   }),
+  include: key(v.optional(files), {
+    description: "Further files with sources and destinations, as paths or patterns.",
+    more: `In the last part of a pattern, * stands for any text and ? for one character; hidden files and names that end in ~
+      are left out. A file may have \`sources\` and \`destinations\` and nothing else, each under a name that no other file
+      has. A pattern may match no file, but its folder must exist, and so must a file that is named without one. Relative
+      paths start at the config file's folder, also those in the included files.`,
+    example: ["conf.d/*.yaml"],
+    leftOut: "no other file",
+  }),
   notify: key(v.optional(v.record(ruled(NAME), notifier)), {
     description: "Webhooks that hear of trouble, by a name of your choice (docs/notify.md).",
     more: `What they are sent is stored, signed and retried as all deliveries, as that of a destination \`notify:NAME\`. They get
@@ -281,6 +301,12 @@ export const configSchema = v.strictObject({
     name: "ops",
   }),
 });
+
+/** What an included file may have: the maps that are put together from all files. */
+export const MERGEABLE = ["sources", "destinations"] as const;
+
+/** An included file. */
+export const includedSchema = v.pick(configSchema, MERGEABLE);
 
 /** The values of a file, checked and with the defaults filled in. */
 export type Checked = v.InferOutput<typeof configSchema>;

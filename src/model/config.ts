@@ -1,6 +1,7 @@
 import type { CallType } from "./event.ts";
 import type { Filter } from "./filter.ts";
 import type { Secret } from "./secret.ts";
+import type { Template } from "./template.ts";
 import type { At, Ms } from "./units.ts";
 
 /** Where to listen: a TCP address or a Unix socket. */
@@ -142,6 +143,8 @@ export type Destination = DeliveryPolicy & {
   readonly historical: "accept" | "skip";
   /** What it takes by what an event says; null: everything. */
   readonly filter: Filter | null;
+  /** What it gets in place of the specification's body; null: that. */
+  readonly template: Template | null;
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
   readonly sharedSecrets: readonly Secret[];
@@ -149,7 +152,11 @@ export type Destination = DeliveryPolicy & {
   readonly standardWebhooks: boolean;
   /** Null: as fast as it takes them. */
   readonly rate: RateLimit | null;
+  /** `user`: the deliveries of one user go out one after the other, in the order of acceptance. */
+  readonly order: Order;
 };
+
+export type Order = "none" | "user";
 
 /** One URL that receives POSTs, with the headers that every request to it carries. */
 export type Webhook = {

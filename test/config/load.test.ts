@@ -51,6 +51,7 @@ destinations:
     concurrency: 8
     rate: 30/m
     burst: 5
+    order: user
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
@@ -115,11 +116,13 @@ describe("loadConfig", () => {
           types: null,
           historical: "accept",
           filter: null,
+          template: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
           ...{ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
           rate: null,
+          order: "none",
         },
       ],
       notify: [],
@@ -182,6 +185,7 @@ describe("loadConfig", () => {
           types: ["identify", "track"],
           historical: "skip",
           filter: null,
+          template: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -201,6 +205,7 @@ describe("loadConfig", () => {
           standardWebhooks: true,
           ...{ timeout: 30 * SECOND, cutoff: 7 * DAY, concurrency: 8 },
           rate: { requests: 30, per: MINUTE, burst: 5 },
+          order: "user",
         },
         {
           name: "erp",
@@ -209,11 +214,13 @@ describe("loadConfig", () => {
           types: null,
           historical: "accept",
           filter: null,
+          template: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
           ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
           rate: null,
+          order: "none",
         },
       ],
       notify: [
@@ -378,6 +385,15 @@ describe("loadConfig", () => {
     assert.deepEqual(errorsOf(`${full.slice(0, -1)}é`), [
       "/etc/fairlead/config.yaml:1:1: the file is too large: a config file may have 1MB",
     ]);
+  });
+
+  it("refuses a key inside braces that has neither a colon nor a value", () => {
+    assert.deepEqual(
+      errorsOf("sources: { website: { writeKey } }\n"),
+      ["/etc/fairlead/config.yaml:1:23: sources.website.writeKey: has no value: write one, or remove the key"].map(
+        (line) => `${line}\n  sources: { website: { writeKey } }\n                        ^`,
+      ),
+    );
   });
 
   it("gives up on a file that is nested without end", () => {

@@ -134,13 +134,16 @@ function completed(written: string): string {
     document.setIn(["destinations", "crm", "sharedSecret"], "secret");
   }
   if (document.hasIn(["destinations", "crm", "burst"])) document.setIn(["destinations", "crm", "rate"], "50/s");
+  if (document.hasIn(["sources", "website", "burst"])) document.setIn(["sources", "website", "rate"], "50/s");
   return document.toString();
 }
+
+const NONE = { ok: true, names: [] } as const;
 
 function load(text: string) {
   const found = (name: string) =>
     ({ ok: true, text: EXAMPLE_PEMS.get(name) ?? "secret", worldReadable: false }) as const;
-  const resolve = { env: (name: string) => name, file: found, credential: found };
+  const resolve = { env: (name: string) => name, file: found, folder: () => NONE, credential: found };
   return loadConfig({ file: "config.yaml", text, resolve, now: NOW });
 }
 

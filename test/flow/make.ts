@@ -40,10 +40,12 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
     types: null,
     historical: "accept",
     filter: null,
+    template: null,
     webhooks: urls.map((url) => ({ url, headers: secrets, tls: tls ?? null })),
     sharedSecrets: [],
     standardWebhooks: false,
     rate: null,
+    order: "none",
     ...DELIVERY,
     ...destination,
   };
