@@ -11,7 +11,7 @@ import {
   type TemplateFields,
 } from "../model/template.ts";
 import { issuePath, oneOf } from "./fields.ts";
-import { FREE, key, TEMPLATE_FORM } from "./key.ts";
+import { FREE, key, type Manual, TEMPLATE_FORM } from "./key.ts";
 import { suggest } from "./suggest.ts";
 
 /** What a template for an event may refer to: the fields of the call, and a few more. */
@@ -29,25 +29,27 @@ export type ParsedTemplate =
   /** The paths are within the template. */
   | { readonly faults: readonly TemplateFault[] };
 
-/** The key `body` of a destination. */
-export function bodyKey() {
-  const entries = {
-    template: key(template(EVENT_FIELDS), {
-      description: "The JSON that it gets of each call, with references such as {{ properties.total }} in its texts.",
-      example: { text: "{{ user }}: {{ event }}" },
-    }),
-  };
+type BodyManual = Pick<Manual, "description" | "more"> & { readonly template: string; readonly example: object };
+
+/** A key `body`, with a template that may refer to these fields. `example`: a template. */
+export function bodyKey(fields: TemplateFields, { description, more = "", template: what, example }: BodyManual) {
+  const entries = { template: key(template(fields), { description: what, example: { ...example } }) };
   const choice = v.union([oneOf(["default"]), v.strictObject(entries)], "must be default, or a map with a template");
-  return key(v.optional(v.pipe(choice, v.metadata({ form: "`default`, or map with a `template`" })), "default"), {
-    description: "What it gets of each call: default, the body of the specification, or a template of your own.",
-    more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/payloads.md has a recipe
-      for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
-      are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
-      \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`. Notices that a user is to be deleted keep the body of the
-      specification.`,
-    example: { template: { text: "{{ user }}: {{ event }}" } },
-  });
+  const body = v.pipe(choice, v.metadata({ form: "`default`, or map with a `template`" }));
+  return key(v.optional(body, "default"), { description, more, example: { template: { ...example } } });
 }
+
+/** The key `body` of a destination. */
+export const eventBody = bodyKey(EVENT_FIELDS, {
+  description: "What it gets of each call: default, the body of the specification, or a template of your own.",
+  template: "The JSON that it gets of each call, with references such as {{ properties.total }} in its texts.",
+  more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/payloads.md has a recipe
+    for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
+    are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
+    \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`. Notices that a user is to be deleted keep the body of the
+    specification.`,
+  example: { text: "{{ user }}: {{ event }}" },
+});
 
 /** A template for payloads. */
 export function template(fields: TemplateFields) {

@@ -237,6 +237,8 @@ describe("loadConfig", () => {
             types: null,
             historical: "accept",
             filter: null,
+            template: null,
+            order: "none",
             webhooks: [
               {
                 url: "https://ops.example.com/fairlead",
