@@ -47,7 +47,11 @@ describe("a config that is read while the daemon runs", () => {
   });
 
   it("is made of the files that it includes too, and their folder is watched", async () => {
-    const texts = { [FILE]: `include: [conf.d/*.yaml]\n`, "/etc/fairlead/conf.d/a.yaml": CONFIG, "/etc/fairlead/key": "k" };
+    const texts = {
+      [FILE]: `include: [conf.d/*.yaml]\n`,
+      "/etc/fairlead/conf.d/a.yaml": CONFIG,
+      "/etc/fairlead/key": "k",
+    };
     const reader = createReader(FILE, filesOf(texts));
     const read = await reader.read(FILE, createFalseClock());
     assert.ok("config" in read);

@@ -329,9 +329,12 @@ describe("loadConfig", () => {
   });
 
   it("refuses a key inside braces that has neither a colon nor a value", () => {
-    assert.deepEqual(errorsOf("sources: { website: { writeKey } }\n"), [
-      "/etc/fairlead/config.yaml:1:23: sources.website.writeKey: has no value: write one, or remove the key",
-    ].map((line) => `${line}\n  sources: { website: { writeKey } }\n                        ^`));
+    assert.deepEqual(
+      errorsOf("sources: { website: { writeKey } }\n"),
+      ["/etc/fairlead/config.yaml:1:23: sources.website.writeKey: has no value: write one, or remove the key"].map(
+        (line) => `${line}\n  sources: { website: { writeKey } }\n                        ^`,
+      ),
+    );
   });
 
   it("gives up on a file that is nested without end", () => {
