@@ -131,7 +131,7 @@ function optionsOf(schema: v.GenericSchema, path: string): readonly Option[] {
   const option = { path, type: formOf(schema), manual: manualOf(schema), schema };
   return [
     { ...option, byDefault: defaultOf(schema), reload: reloadOf(schema, path) },
-    ...optionsBelow(shapeOf(schema), path),
+    ...optionsBelow(shapeOf(schema, "map"), path),
   ];
 }
 

@@ -208,8 +208,10 @@ function* mapLines({ entries }: Extract<Explained, { kind: "map" }>): Steps<Line
 
 function* itemLines(item: Explained): Steps<Lines> {
   if (item.kind === "map") return yield* mapLines(item);
-  const lines = yield* entryLines("a", item);
-  return lines.map((line) => ({ ...line, text: line.text.slice("a: ".length) }));
+  const [first, ...rest] = yield* entryLines("a", item);
+  // The items of a list in a list stand behind its own dash.
+  if (rest.length > 0) return rest.map((line) => ({ ...line, text: line.text.slice("  ".length) }));
+  return first ? [{ ...first, text: first.text.slice("a: ".length) }] : [];
 }
 
 /** Characters that break a line, or that a terminal would act on. */

@@ -1,14 +1,18 @@
-import type {
-  Config,
-  DeliveryPolicy,
-  Destination,
-  Portion,
-  Postgres,
-  Problem,
-  RateLimit,
-  Source,
-  Tls,
-  WebhookTls,
+import {
+  type Certificate,
+  type Config,
+  type DeliveryPolicy,
+  type Destination,
+  NOTICE_KINDS,
+  type Notifier,
+  notifyName,
+  type Portion,
+  type Postgres,
+  type Problem,
+  type RateLimit,
+  type Source,
+  type Tls,
+  type WebhookTls,
 } from "../model/config.ts";
 import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
@@ -121,7 +125,8 @@ function* interpret(whole: Whole, { input, references, origins }: Context): Step
   const found: Finding[] = [];
   const tree = yield* readWhole(whole, { references, findings: found, origins });
   const { checked, findings } = yield* check(tree);
-  const pems = { references, now, findings: found };
+  const certificates: Certificate[] = [];
+  const pems = { references, now, findings: found, certificates };
   const tls = readTls(tree, pems);
   const postgres = readPostgres(tree, pems);
   const tlsOfWebhooks = yield* readTlsOfWebhooks(tree, pems);
@@ -136,9 +141,9 @@ function* interpret(whole: Whole, { input, references, origins }: Context): Step
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   all.push(...checks.warnOfOpenSecrets(tree, { ...whole, open: openFiles(whole, input), origins }));
-  const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
+  const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks, certificates });
   if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
-  if (config) all.push(...checks.warnOfLargePortions(tree, config));
+  if (config) all.push(...checks.warnOfLargePortions(tree, config), ...checks.warnOfSharedOrder(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }
@@ -157,11 +162,12 @@ type Files = {
   readonly tls: Tls | null;
   readonly postgres: Postgres | null;
   readonly tlsOfWebhooks: TlsOfWebhooks;
+  readonly certificates: readonly Certificate[];
 };
 
 /** Makes the Config out of checked values. */
-function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files): Config {
-  const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
+function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks, certificates }: Files): Config {
+  const { ingest, admin, outbox, delivery, log, sources, destinations, notify = {} } = checked;
   return {
     ingest: {
       ...ingest,
@@ -177,6 +183,11 @@ function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files):
     destinations: Object.entries(destinations).map(([name, destination]) => {
       return { name, ...delivery, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
     }),
+    notify: Object.entries(notify).map(([entry, settings]) => {
+      const name = notifyName(entry);
+      return buildNotifier(entry, settings, { name, ...delivery, tlses: tlsOfWebhooks.get(name) ?? [] });
+    }),
+    certificates,
   };
 }
 
@@ -215,12 +226,13 @@ type Built = Omit<Destination, "name" | keyof DeliveryPolicy>;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
   const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...others } = checked;
-  const { rate, burst, ...settings } = others;
+  const { rate, burst, body, ...settings } = others;
   return {
     ...settings,
     filter: buildFilter({ events, where, sample }),
     sources,
     types,
+    template: body === "default" ? null : body.template,
     webhooks: webhooks.map(({ url, headers }, index) => ({
       url,
       headers: Object.entries(headers).map(([header, value]) => [header, new Secret(value)] as const),
@@ -230,6 +242,25 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
     // A request for each webhook, as they are asked together.
     rate: buildRate({ rate, burst, least: webhooks.length }),
   };
+}
+
+type NotifierAs = DeliveryPolicy & { readonly name: string; readonly tlses: readonly (WebhookTls | null)[] };
+
+const AS_DESTINATION = { body: "default", historical: "accept", order: "none" } as const;
+
+/** It is sent to as a destination that no rule leads events to. */
+function buildNotifier(
+  entry: string,
+  settings: NonNullable<Checked["notify"]>[string],
+  { tlses, ...as }: NotifierAs,
+): Notifier {
+  const { on = NOTICE_KINDS, failingFor, repeat, perHour, url, headers, ca, cert, key, ...others } = settings;
+  const webhooks = [{ url, headers, ca, cert, key }];
+  const destination = {
+    ...as,
+    ...buildDestination({ ...others, ...AS_DESTINATION, webhooks }, tlses),
+  };
+  return { name: entry, on, failingFor, repeat, perHour, destination };
 }
 
 type Rated = Pick<Checked["destinations"][string], "rate" | "burst"> & { readonly least: number };

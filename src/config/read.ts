@@ -14,7 +14,7 @@ import {
 import { type Anchors, FOR_ALIASES, isMergeKey, mergedMaps, NO_ANCHORS, UNKNOWN_ALIAS } from "./anchors.ts";
 import { DEEPEST } from "./compose.ts";
 import { isSecretKey, keyText, markBefore } from "./hide.ts";
-import { isOfCalls, type Shape, shapeOf } from "./key.ts";
+import { isOfCalls, isOfTemplate, type Shape, shapeOf } from "./key.ts";
 import { errorAt, type Finding, keyPath, quote, warningAt } from "./problems.ts";
 import { BARE_TEMPLATE, doubtText, type Origin, type References } from "./references.ts";
 import type { Steps } from "./steps.ts";
@@ -105,6 +105,9 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
     // A section whose lines are all commented out counts as empty.
     return isMapShape ? new Map() : broken(reading, tree, node?.source === "null" ? NULL : NOTHING);
   }
+  if (isMap(node) && isOfTemplate(schema) && reading.text.startsWith("{{", node.range?.[0])) {
+    return broken(reading, { path: tree.path, at: node.range?.[0] ?? tree.at }, UNQUOTED);
+  }
   if (isMapShape) {
     if (!isMap(node)) return broken(reading, tree, withGot(mapMessage(shape, tree), tree));
     return yield* readMap(node, shape, { place, schema, reading });
@@ -120,6 +123,7 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   return isScalar(node) ? readScalar(node, { tree, schema, shape, reading }) : BROKEN;
 }
 
+const UNQUOTED = 'has {{ without quotes, which is a map for YAML: put the text in quotes, as in "{{ event }}"';
 const NOTHING = "has no value: write one, or remove the key";
 const NULL = "has no value: write one (in quotes if the word null is meant), or remove the key";
 

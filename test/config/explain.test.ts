@@ -74,11 +74,17 @@ sources:
     enabled: true                       # default
     type: auto                          # default
     ip: truncate                        # config.yaml:9
+    # rate:                             # default: as fast as they come
+    # burst:                            # default: what the rate allows in a second, and 1 at least
+    # maxWaiting:                       # default: as much as the outbox takes
   my.app:
     writeKey: "***"                     # config.yaml:10, from the default of $APP_KEY
     enabled: true                       # default
     type: auto                          # default
     ip: keep                            # default
+    # rate:                             # default: as fast as they come
+    # burst:                            # default: what the rate allows in a second, and 1 at least
+    # maxWaiting:                       # default: as much as the outbox takes
 
 destinations:
   crm:
@@ -89,6 +95,7 @@ destinations:
     # events:                           # default: all names
     # where:                            # default: all calls
     # sample:                           # default: all users
+    body: default                       # default
     webhooks:
       - url: https://erp.example/hooks  # config.yaml:16, from $HOST
         headers:
@@ -109,8 +116,11 @@ destinations:
     # concurrency:                      # default: delivery.concurrency
     # rate:                             # default: as fast as it takes them
     # burst:                            # default: what the rate allows in a second, and a request for each webhook at least
+    order: none                         # default
 
 # include:                              # default: no other file
+
+# notify:                               # default: nobody is told
 `;
 
 const COMPLETE: World = {

@@ -46,7 +46,7 @@ describe("the JSON Schema of the config", () => {
     ]);
   });
 
-  it("has one for included files, with sources and destinations alone", () => {
+  it("has one for included files, with what may be in several files alone", () => {
     const included = includedJsonSchema();
     const source = { website: { writeKey: "a" } };
     assert.deepEqual(faultsOf(included, { sources: source, destinations: null, "x-any": 1 }), []);
