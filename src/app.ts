@@ -246,7 +246,8 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   ports.metrics.watch(() => servedWebhooks(config(), health));
   const sendTest = createSendTest({ accept, clock, random });
   const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
-  const admin = wireAdmin(store, adminParts, context);
+  const waiting = waitingBytes.countingAfter(store.waiting);
+  const admin = wireAdmin({ ...store, waiting }, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
