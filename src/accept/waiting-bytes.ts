@@ -49,7 +49,7 @@ type WaitingBytesWorld = {
   readonly readQueue: ReadQueue;
   readonly backlog: Pick<Backlog, "counts">;
   readonly clock: Clock;
-  readonly report: Pick<Report, "unexpected">;
+  readonly report: Pick<Report, "storeFailed">;
 };
 
 /** Bytes by source. */
@@ -137,7 +137,7 @@ function createCounting(world: WaitingBytesWorld, state: State): Pick<WaitingByt
       if (await walkThrough(walk, world, signal)) state.sums = keptOf(walk, state.watched);
     } catch (error) {
       isOutdated = true;
-      if (!(error instanceof StoreAway)) report.unexpected("count what waits", error);
+      if (!(error instanceof StoreAway)) report.storeFailed("count what waits", error);
     }
     state.walk = null;
     nextAt = clock.now() + EVERY;
