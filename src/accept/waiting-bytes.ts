@@ -16,6 +16,7 @@ import type { Backlog, Clock, Queue, QueuePosition, ReadQueue, Settle } from "..
 import type { Report } from "../model/report.ts";
 import { createRounds, type Rest } from "../model/rounds.ts";
 import { type At, HOUR, KB, type Ms, SECOND } from "../model/units.ts";
+import type { WaitingDeliveries } from "../model/waiting-deliveries.ts";
 
 /** What a delivery takes in the outbox beside its body, once it has a row of its own. */
 const BESIDE_BODY = KB / 2;
@@ -36,6 +37,8 @@ export type WaitingBytes = Pick<Observer, "accepted"> & {
   of(source: string): number | null;
   /** The same settling, noted here once it is written. */
   noting(settle: Settle): Settle;
+  /** The same discarding and moving, after which all is counted anew. */
+  countingAfter(waiting: WaitingDeliveries): WaitingDeliveries;
   /** Something has changed that it was not told of. */
   countAnew(): void;
   /** Counts in the background until the signal is aborted. */
@@ -46,7 +49,7 @@ type WaitingBytesWorld = {
   readonly readQueue: ReadQueue;
   readonly backlog: Pick<Backlog, "counts">;
   readonly clock: Clock;
-  readonly report: Pick<Report, "unexpected">;
+  readonly report: Pick<Report, "storeFailed">;
 };
 
 /** Bytes by source. */
@@ -82,6 +85,10 @@ export function createWaitingBytes(world: WaitingBytesWorld): WaitingBytes {
         return state.watched.has(delivery.source) ? note(writing, delivery, settlement) : writing;
       };
     },
+    countingAfter: ({ discard, move }) => ({
+      discard: (destination, limit) => discard(destination, limit).finally(counting.countAnew),
+      move: (by, limit) => move(by, limit).finally(counting.countAnew),
+    }),
     ...counting,
   };
 
@@ -130,7 +137,7 @@ function createCounting(world: WaitingBytesWorld, state: State): Pick<WaitingByt
       if (await walkThrough(walk, world, signal)) state.sums = keptOf(walk, state.watched);
     } catch (error) {
       isOutdated = true;
-      if (!(error instanceof StoreAway)) report.unexpected("count what waits", error);
+      if (!(error instanceof StoreAway)) report.storeFailed("count what waits", error);
     }
     state.walk = null;
     nextAt = clock.now() + EVERY;
