@@ -1,7 +1,7 @@
 import type { GenericSchema } from "valibot";
 import { isAlias, isMap, isNode, isScalar, isSeq, type ParsedNode, type Scalar, type YAMLMap } from "yaml";
 import { isSecretKey, keyText, markBefore } from "./hide.ts";
-import { isOfCalls, isOfTemplate, type Shape, shapeOf } from "./key.ts";
+import { formOf, isOfCalls, isOfTemplate, type Shape, shapeOf } from "./key.ts";
 import { errorAt, type Finding, keyPath, quote, warningAt } from "./problems.ts";
 import { BARE_TEMPLATE, doubtText, type Origin, type References } from "./references.ts";
 import type { Steps } from "./steps.ts";
@@ -65,6 +65,10 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   }
   if (shape.kind === "scalar" && isMap(node) && reading.text.startsWith("{{", node.range?.[0])) {
     return broken(reading, { path: tree.path, at: node.range?.[0] ?? tree.at }, BARE_TEMPLATE);
+  }
+  // valibot takes a list for a map that may have no keys.
+  if (isSeq(node) && shape.kind === "scalar" && shapeOf(schema, "map").kind === "map") {
+    return broken(reading, tree, withGot(`must be ${formOf(schema).replaceAll("`", "")}`, tree));
   }
   // Of the wrong kind: valibot reports it, whatever is in it.
   if (isMap(node)) return new Map();

@@ -93,6 +93,7 @@ describe("loadConfig", () => {
           historical: "accept",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
@@ -159,6 +160,7 @@ describe("loadConfig", () => {
           historical: "skip",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -187,6 +189,7 @@ describe("loadConfig", () => {
           historical: "accept",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
