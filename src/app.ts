@@ -7,6 +7,7 @@ import { createArrivals } from "./accept/arrivals.ts";
 import { withMovedPayloads } from "./accept/payloads.ts";
 import { createSendTest } from "./accept/test-call.ts";
 import { createTryCall } from "./accept/try-call.ts";
+import { createWaitingBytes, type WaitingBytes } from "./accept/waiting-bytes.ts";
 import { createAdmin } from "./admin/api.ts";
 import type { AdminWorld } from "./admin/world.ts";
 import { createAudiences, refuseSource } from "./audience/audiences.ts";
@@ -17,24 +18,34 @@ import { createDeletionWorker, type Worker as DeletionWorker } from "./deletion/
 import { createDeliver, type Deliver } from "./deliver/deliver.ts";
 import { createActivity, createHealth } from "./deliver/health.ts";
 import { createLanes } from "./deliver/lanes.ts";
+import { applyStoreChange } from "./deliver/store-changes.ts";
 import { createBodies } from "./http/body.ts";
 import { type Handles, type Listeners, openListeners } from "./http/listeners.ts";
 import { createStreams } from "./http/stream.ts";
 import { createIngest } from "./ingest/api.ts";
 import { createDoor, type Door } from "./ingest/door.ts";
+import { createLimits } from "./ingest/limits.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
-import type { Config } from "./model/config.ts";
-import { type Addresses, type App, namesOf, type Ports, type Vitals } from "./model/daemon.ts";
-import type { DeliveryKey } from "./model/delivery.ts";
+import { type Config, isNotifyName, receiversOf } from "./model/config.ts";
+import { type Addresses, type App, namesOf, type Ports, type Vitals, type WatchedWebhooks } from "./model/daemon.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
-import { never } from "./model/never.ts";
 import { observeBy } from "./model/observer.ts";
-import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store, StoreChange } from "./model/ports.ts";
+import type {
+  Accept,
+  Clock,
+  DaemonAbout,
+  DeliveryCount,
+  Handle,
+  RequestDeletion,
+  SendTest,
+  Store,
+} from "./model/ports.ts";
 import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Health } from "./model/status.ts";
+import { createNotifying, type Notifying } from "./notify/notifying.ts";
 import { createLive } from "./observe/live.ts";
 import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
@@ -67,7 +78,7 @@ export function createApp(initial: Config, ports: Ports): App {
       given = next;
       door = nextDoor;
       if (counts) daemon?.applyDestinations(counts);
-      for (const { name } of config.destinations) daemon?.deliver.tryNow(name);
+      for (const { name } of receiversOf(config)) daemon?.deliver.tryNow(name);
       return applied;
     },
     stop() {
@@ -117,6 +128,8 @@ type Parts = {
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
   readonly series: SeriesRecorder;
+  readonly notifying: Notifying;
+  readonly waitingBytes: WaitingBytes;
   readonly handles: Handles;
 };
 
@@ -134,8 +147,8 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const context = { ...current, ports, stopping: stopping.signal, closing: closing.signal };
   const parts = wire(store, await store.clocks.all(), context);
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, series, handles } = parts;
-  const cleaning = janitor.run(closing.signal);
+  const { deliver, janitor, deletion, syncs, series, waitingBytes, notifying, handles } = parts;
+  const cleaning = Promise.all([janitor.run(closing.signal), waitingBytes.run(closing.signal)]);
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
     .counts()
@@ -144,7 +157,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     .catch(closeAll);
   deliver.start();
   series.start(closing.signal);
-  const syncing = syncs.run(stopping.signal);
+  const working = Promise.all([syncs.run(stopping.signal), notifying.run(stopping.signal)]);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
   const prepareReload = (next: Config) => prepare(next, { store, listeners });
@@ -152,10 +165,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
   function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
-    const names = namesOf(config);
-    ports.metrics.declare(names);
-    series.declare(names);
-    deliver.setDestinations(config.destinations, counts);
+    for (const one of [ports.metrics, series]) one.declare(namesOf(config));
+    waitingBytes.watch(config.sources);
+    deliver.setDestinations(receiversOf(config), counts);
   }
 
   /** The operator's listener stays open almost to the end, so that the stop can be watched. */
@@ -164,8 +176,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     store.hurry();
     await listeners.ingest.stop();
     await deleting;
-    await syncing;
+    await working;
     await deliver.stop();
+    await notifying.end();
     closing.abort();
     await cleaning;
     await listeners.admin.stop();
@@ -175,8 +188,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function closeAll(error: unknown): Promise<never> {
     stopping.abort();
     closing.abort();
-    await cleaning;
-    await deleting;
+    await Promise.all([cleaning, deleting]);
     await store.close();
     throw error;
   }
@@ -194,48 +206,6 @@ function aboutOf({ random, version, host = "", pid, clock }: Ports): DaemonAbout
   return { name: random.hex(8), version, host, pid, startedAt: clock.wall() };
 }
 
-/** Passes on what the store has changed by itself, or for another part. */
-function applyStoreChange(change: StoreChange, { deliver, janitor, deletion, syncs }: Parts, report: Report): void {
-  switch (change.kind) {
-    case "moved":
-      deliver.readAgain();
-      break;
-    case "lost":
-      deliver.forget(change.has);
-      break;
-    case "clocks":
-      deliver.hearClocks(change.clocks);
-      break;
-    case "daemons":
-      deliver.shareSlots(change.alive);
-      break;
-    case "crowded":
-      janitor.wake();
-      break;
-    case "work":
-      deletion.wake();
-      syncs.wake();
-      break;
-    case "retry":
-      deliver.tryNow(change.destination, true);
-      break;
-    case "holds":
-      deliver.hearHolds(change.holds);
-      break;
-    case "withdrawn":
-      deliver.withdraw(change.deliveries);
-      if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
-      break;
-    default:
-      never(change);
-  }
-}
-
-function reportWithdrawn(deliveries: readonly DeliveryKey[], report: Report): void {
-  const byName = Map.groupBy(deliveries, ({ destination }) => destination);
-  for (const [name, withdrawn] of byName) report.withdrawn(name, withdrawn.length);
-}
-
 /**
  * Gives each part what it asks for. A call comes in through `ingest`, goes through `accept` into the store and on to
  * `deliver`, whose settlements go back into the store.
@@ -247,15 +217,19 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
   const live = createLive({ clock, timeline: store.timeline, random, closing });
-  const observer = observeBy([arrivals, activity, series, live]);
+  const { waitingBytes, limits } = wireLimits(store, clock, report);
+  const settle = waitingBytes.noting(store.settle);
+  // What is made below is made before anything is delivered.
+  const givenUp: Notifying["givenUp"] = (...ended) => notifying.givenUp(...ended);
+  const observer = observeBy([arrivals, activity, series, live, waitingBytes, { givenUp }]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
     readQueue: store.readQueue,
     settle(delivery, settlement) {
-      // A deletion goes on once its notices are settled. `users` is made below, before anything is delivered.
+      // A deletion goes on once its notices are settled.
       if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();
-      return store.settle(delivery, settlement);
+      return settle(delivery, settlement);
     },
     backlog: store.backlog,
     clockStore: store.clocks,
@@ -272,6 +246,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const ingest = createIngest({
     accept,
     door,
+    limits,
     rejections,
     bodies: createBodies(clock, ports.freeMemory),
     stopping: () => stopping.aborted,
@@ -282,12 +257,9 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const users = wireUsers(store, { accept, rejections }, context);
   const health = createHealth(lanes, clock);
   ports.metrics.expose(store);
-  ports.metrics.watch(() => {
-    const served = config().destinations.filter(({ enabled }) => enabled);
-    return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
-  });
-  const sendTest = createSendTest({ accept, clock, random });
-  const adminParts = { deliver, activity, arrivals, rejections, health, users, series, live, sendTest };
+  ports.metrics.watch(() => servedWebhooks(config(), health));
+  const { notifying, sendTest } = wireNotifying(store, { accept, health, deliver }, context);
+  const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
   const admin = wireAdmin(store, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
@@ -296,7 +268,33 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  return { deliver, janitor, deletion: users.deletion, syncs: users.syncs, series, handles: { ingest, admin } };
+  return { ...users, deliver, janitor, series, waitingBytes, notifying, handles: { ingest, admin } };
+}
+
+function servedWebhooks(config: Config, health: Health): readonly WatchedWebhooks[] {
+  const served = receiversOf(config).filter(({ enabled }) => enabled);
+  return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
+}
+
+/** What sources may send, and how much of it may wait. */
+function wireLimits({ readQueue, backlog, sharing }: Store, clock: Clock, report: Report) {
+  const waitingBytes = createWaitingBytes({ readQueue, backlog, clock, report });
+  const { of, countAnew } = waitingBytes;
+  const limits = createLimits({ clock, daemons: () => sharing?.alive() ?? 1, waitingBytes: of, countAnew });
+  return { waitingBytes, limits };
+}
+
+type Told = { readonly accept: Accept; readonly health: Health; readonly deliver: Deliver };
+
+/** Who hears of trouble, and the tests of operators. Both go through `accept`. */
+function wireNotifying(store: Store, { accept, health, deliver }: Told, { config, ports }: Context) {
+  const { clock, random, report, lastReload, host = "" } = ports;
+  const { pauses } = deliver;
+  const world = { config, accept, webhooks: health, pauses, lastReload, host, clock, random, report };
+  const notifying = createNotifying({ ...store, ...world });
+  const testCall = createSendTest({ accept, clock, random });
+  const sendTest: SendTest = (name) => (isNotifyName(name) ? notifying.test(name) : testCall(name));
+  return { notifying, sendTest };
 }
 
 type UserParts = {
@@ -340,7 +338,10 @@ function wireUsers(
   return { deletion, requestDeletion, syncs, audiences };
 }
 
-type AdminParts = Pick<AdminWorld, "activity" | "arrivals" | "rejections" | "series" | "live" | "sendTest"> & {
+type AdminParts = Pick<
+  AdminWorld,
+  "activity" | "arrivals" | "limits" | "rejections" | "series" | "live" | "sendTest"
+> & {
   readonly deliver: Deliver;
   readonly health: Health;
   readonly users: UserParts;
@@ -357,7 +358,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     admin: () => config().admin,
     outbox: () => config().outbox,
     sources: () => config().sources,
-    destinations: () => config().destinations,
+    destinations: () => receiversOf(config()),
     reload: ports.reload,
     lastReload: ports.lastReload,
     configText: ports.configText,

@@ -63,7 +63,9 @@ function prepare(event: Event, source: string, destinations: readonly Destinatio
 
 /** Adds what the caller knows of an event beside the event itself. */
 function withExtra(entry: Entry, extra: Extra | undefined, destinations: readonly Destination[]): Entry {
-  const { alsoTo = [], testOf, ...rest } = extra ?? {};
+  const { alsoTo = [], testOf, notification, ...rest } = extra ?? {};
+  if (notification !== undefined)
+    return { ...entry, body: notification.body, deliverTo: [notification.to], skipped: [] };
   if (testOf !== undefined) return { ...entry, ...rest, ...routeTest(testOf, destinations) };
   const deliverTo = [...entry.deliverTo, ...alsoTo.filter((name) => !entry.deliverTo.includes(name))];
   const skipped = entry.skipped.filter(({ destination }) => !deliverTo.includes(destination));

@@ -145,7 +145,7 @@ function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Ans
 
 /** `GET /api/events/:messageId`: what is known about the calls with this messageId. */
 async function getEvent(messageId: string, world: AdminWorld): Promise<Answered<typeof eventRoute>> {
-  const { lookup, rejections, sources, startedAt, timeline } = world;
+  const { lookup, limits, rejections, sources, startedAt, timeline } = world;
   const rejected = rejections.newest(Number.POSITIVE_INFINITY).filter((one) => one.messageId === messageId);
   const names = sources().map(({ name }) => name);
   const { events, seen, complete } = await lookup.event(messageId, names);
@@ -154,6 +154,9 @@ async function getEvent(messageId: string, world: AdminWorld): Promise<Answered<
     messageId,
     rejected: rejected.map(describeRejection),
     rejectedSince: wallTime(startedAt, timeline),
+    limited: limits.refusals().map(({ source, code, since, lastAt, requests }) => {
+      return { source, code, since: wallTime(since, timeline), until: wallTime(lastAt, timeline), requests };
+    }),
     events: events.map((event) => describeEvent(event, world)),
     seen: seen
       .toSorted((one, other) => other.at - one.at)

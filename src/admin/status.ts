@@ -1,4 +1,4 @@
-import type { Destination } from "../model/config.ts";
+import type { Destination, Source } from "../model/config.ts";
 import type { DeliveryState } from "../model/delivery.ts";
 import { StoreAway } from "../model/fault.ts";
 import type { DestinationHealth } from "../model/status.ts";
@@ -23,6 +23,7 @@ const statusRoute = route({
 
 type Status = Answer<typeof status>;
 type Problem = Status["problems"][number];
+type SourceStatus = Status["sources"][number];
 type DestinationStatus = Status["destinations"][number];
 type WebhookStatus = DestinationStatus["webhooks"][number];
 
@@ -59,13 +60,30 @@ async function getStatus(request: Request, world: AdminWorld): Promise<Answered<
       ? { plausible: true, code: null, reason: null, since: null }
       : { ...clock, since: wallTime(clock.since, timeline) },
     daemons: stored instanceof StoreAway ? null : stored.daemons,
-    sources: sources().map(({ name, enabled }) => {
-      const { perSecond, lastAt } = arrivals.of(name);
-      return { name, enabled, perSecond, lastAt: timeOf(lastAt) };
+    sources: sources().map((source) => {
+      const { perSecond, lastAt } = arrivals.of(source.name);
+      const { name, enabled } = source;
+      return { name, enabled, perSecond, lastAt: timeOf(lastAt), limits: describeLimits(source, world) };
     }),
     destinations: describeDestinations(stored instanceof StoreAway ? null : stored.backlogs, world),
   };
   return { ...parts, problems: problemsOf(parts) };
+}
+
+function describeLimits(source: Source, { limits, timeline }: AdminWorld): SourceStatus["limits"] {
+  const found = limits.of(source);
+  if (found === null) return null;
+  const { rate } = source;
+  const { waiting, refusing } = found;
+  return {
+    rate: rate && formatRate(rate.requests, rate.per),
+    waiting,
+    refusing: refusing && {
+      code: refusing.code,
+      since: wallTime(refusing.since, timeline),
+      requests: refusing.requests,
+    },
+  };
 }
 
 /** What only the store knows. `backlogs`: by destination. */
@@ -212,6 +230,7 @@ function problemsOf(status: Omit<Status, "problems">): readonly Problem[] {
     ...ofOutbox(status.outbox),
     ...ofClock(status.clock),
     ...ofConfig(status.config),
+    ...status.sources.flatMap(ofSource),
     ...(status.daemons ?? []).filter(({ alive }) => !alive).map(silent),
     ...status.destinations.flatMap(ofDestination),
   ];
@@ -272,6 +291,29 @@ function ofConfig({ refused, needsRestart }: Status["config"]): readonly Problem
   }
   return found;
 }
+
+function ofSource({ name, limits }: SourceStatus): readonly Problem[] {
+  if (!limits?.refusing) return [];
+  const { rate, waiting, refusing } = limits;
+  const { code, since, requests } = refusing;
+  const full = `too much of it waits for delivery (${formatSize(waiting?.bytes ?? 0)} of ${formatSize(waiting?.max ?? 0)})`;
+  const why = code === "rate_limited" ? `it sends more than ${rate}` : full;
+  const what = `calls of ${name} are refused: ${why}, ${requests} ${requests === 1 ? "request" : "requests"} so far`;
+  return [
+    {
+      level: "warning",
+      code,
+      what,
+      since,
+      remedy: `${REMEDIES[code](name)}; fairlead rejected --source ${name} shows who sends`,
+    },
+  ];
+}
+
+const REMEDIES = {
+  rate_limited: (name: string) => `clients try again; raise sources.${name}.rate if these calls are wanted`,
+  source_full: (name: string) => `see why they wait below, or raise sources.${name}.maxWaiting`,
+} as const;
 
 function ofDestination(one: DestinationStatus): readonly Problem[] {
   return problemsWith(one).map((problem) => Object.assign(problem, { destination: one.name }));

@@ -129,7 +129,7 @@ function gone({ seen, events, complete }: Trail, now: At): readonly (readonly st
 const NOT_KEPT =
   "Its event is no longer stored, so none of its deliveries is waiting: settled ones are kept for outbox.keepDelivered and outbox.keepFailed.";
 
-function unknown({ messageId, rejectedSince, complete }: Trail): string {
+function unknown({ messageId, rejectedSince, complete, limited }: Trail): string {
   const searched = complete
     ? "No event that is kept has it, and no source of the config has sent it in the last 24 hours."
     : "None of the newest events has it, and no source of the config has sent it in the last 24 hours; older ones were not looked through.";
@@ -137,8 +137,14 @@ function unknown({ messageId, rejectedSince, complete }: Trail): string {
     `Nothing is known of ${printable(messageId)}.`,
     `  ${searched}`,
     `  It is not among the last refusals, which are remembered since ${printable(rejectedSince)}: \`fairlead rejected\` shows them.`,
+    ...limited.map(limits),
     "  It may never have come; or it was delivered, or given up, longer ago than outbox.keepDelivered or outbox.keepFailed.",
   ].join("\n");
+}
+
+function limits({ source, code, since, until, requests }: Trail["limited"][number]): string {
+  const refused = `${requests} ${requests === 1 ? "request" : "requests"} of ${source}`;
+  return printable(`  From ${since} to ${until}, ${refused} got ${code}, of which only the last one is shown there.`);
 }
 
 function when(time: string, now: At): string {

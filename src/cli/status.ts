@@ -123,12 +123,28 @@ function daemons({ daemons }: DaemonStatus, now: At): string {
 
 function sources({ sources }: DaemonStatus, now: At): string {
   if (sources.length === 0) return "There are no sources.";
-  const rows = sources.map(({ name, enabled, perSecond, lastAt }) => [
+  const isLimited = sources.some(({ limits }) => limits !== null);
+  const rows = sources.map(({ name, enabled, perSecond, lastAt, limits }) => [
     printable(name),
     enabled ? rate(perSecond) : "disabled",
     lastAt === null ? "none yet" : `${age(lastAt, now)} ago`,
+    ...(isLimited ? [limits?.rate ? printable(limits.rate) : "-", waitingOf(limits), refusingOf(limits, now)] : []),
   ]);
-  return table([["source", "calls/s", "last call"], ...rows]);
+  return table([["source", "calls/s", "last call", ...(isLimited ? ["at most", "waiting", ""] : [])], ...rows]);
+}
+
+type Limits = DaemonStatus["sources"][number]["limits"];
+
+function waitingOf(limits: Limits): string {
+  if (!limits?.waiting) return "-";
+  const { bytes, max } = limits.waiting;
+  return `${bytes === null ? "?" : formatSize(bytes)} of ${formatSize(max)}`;
+}
+
+function refusingOf(limits: Limits, now: At): string {
+  if (!limits?.refusing) return "";
+  const { code, since, requests } = limits.refusing;
+  return printable(`REFUSED ${requests} in ${age(since, now)}: ${code}`);
 }
 
 function destinations({ destinations }: DaemonStatus, now: At): string {

@@ -1,7 +1,7 @@
-import type { Config, DeliveryPolicy, Destination, Source, Webhook } from "../model/config.ts";
+import type { Config, DeliveryPolicy, Destination, Notifier, Source, Webhook } from "../model/config.ts";
 import type { Filter } from "../model/filter.ts";
 import { Secret } from "../model/secret.ts";
-import { formatDuration, formatRate, formatSize } from "../model/units.ts";
+import { formatDuration, formatPortion, formatRate, formatSize } from "../model/units.ts";
 
 /**
  * What a reload changes, for the log and the operator: `destination crm: +1 webhook, secret changed`. Of secrets, and of
@@ -15,6 +15,7 @@ export function describeChanges(old: Config, next: Config): readonly string[] {
       ...destinationChanges(was, is),
       ...policyChanges([was, old.delivery], [is, next.delivery]),
     ]),
+    ...entryChanges("notify", [old.notify, next.notify], notifierChanges),
   ];
 }
 
@@ -74,6 +75,8 @@ function sourceChanges(was: Source, is: Source): readonly string[] {
     ...(isSame(was.writeKey, is.writeKey) ? [] : ["write key changed"]),
     ...choiceChange("type", was.type, is.type),
     ...choiceChange("ip", was.ip, is.ip),
+    ...choiceChange("rate", rateText(was), rateText(is)),
+    ...choiceChange("maxWaiting", portionText(was), portionText(is)),
   ];
 }
 
@@ -97,8 +100,22 @@ function bodyChange(was: Destination, is: Destination): readonly string[] {
   return [is.template ? "body changed" : "body default again"];
 }
 
-function rateText({ rate }: Destination): string {
+function notifierChanges(was: Notifier, is: Notifier): readonly string[] {
+  return [
+    ...destinationChanges(was.destination, is.destination),
+    ...choiceChange("on", was.on, is.on),
+    ...choiceChange("failingFor", formatDuration(was.failingFor), formatDuration(is.failingFor)),
+    ...choiceChange("repeat", formatDuration(was.repeat), formatDuration(is.repeat)),
+    ...choiceChange("perHour", String(was.perHour), String(is.perHour)),
+  ];
+}
+
+function rateText({ rate }: Pick<Source | Destination, "rate">): string {
   return rate === null ? "none" : `${formatRate(rate.requests, rate.per)} (burst ${rate.burst})`;
+}
+
+function portionText({ maxWaiting }: Source): string {
+  return maxWaiting === null ? "none" : formatPortion(maxWaiting);
 }
 
 function filterChanges(was: Filter | null, is: Filter | null): readonly string[] {

@@ -20,6 +20,7 @@ export function* crossCheck(root: Tree): Steps<readonly Finding[]> {
     sharedPort(child(root, "ingest")),
     largestCall(child(root, "ingest")),
     sameWriteKeys([...mapOf(sources).values()]),
+    ...[...mapOf(sources).values()].map(burst),
   ];
   for (const destination of mapOf(child(root, "destinations")).values()) {
     yield;
@@ -30,6 +31,10 @@ export function* crossCheck(root: Tree): Steps<readonly Finding[]> {
       burst(destination),
     );
     found.push(listOf(child(destination, "webhooks")).flatMap(sameHeaders));
+  }
+  for (const notifier of mapOf(child(root, "notify")).values()) {
+    yield;
+    found.push(standardWebhooks(notifier), sameHeaders(notifier));
   }
   return found.flat();
 }
@@ -130,11 +135,12 @@ function isStandardSecret(secret: string): boolean {
   return !secret.startsWith("whsec_") || base64.test(secret);
 }
 
-function burst(destination: Tree): readonly Finding[] {
-  const most = child(destination, "burst");
+/** Of a source, or of a destination with webhooks. */
+function burst(entry: Tree): readonly Finding[] {
+  const most = child(entry, "burst");
   if (!most) return [];
-  if (!child(destination, "rate")) return [errorAt(most, "needs a rate beside it: add one, or remove this key")];
-  const webhooks = listOf(child(destination, "webhooks")).length;
+  if (!child(entry, "rate")) return [errorAt(most, "needs a rate beside it: add one, or remove this key")];
+  const webhooks = listOf(child(entry, "webhooks")).length;
   if (typeof most.value !== "number" || most.value < 1 || most.value >= webhooks) return [];
   return [
     errorAt(most, withGot(`must be at least ${webhooks}: each event goes to all ${webhooks} webhooks at once`, most)),

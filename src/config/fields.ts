@@ -142,11 +142,34 @@ export function size({ min, max }: { min: number; max: number }) {
   }
 }
 
+const PORTION_PATTERN = /^(\d+(\.\d+)?\s*([Bb]|[KMGTkmgt][Ii]?[Bb])?|\d{1,3}(\.\d{1,3})?%)$/;
+const PORTION_FORMS = "must be a share or a size, as in 20% or 200MB";
+
+/** A share of something else, such as `20%`, or a size of at least `min` bytes. */
+export function portion({ min }: { min: number }) {
+  const form = `share up to 100%, or size from ${formatSize(min)}`;
+  return v.pipe(
+    v.union([v.string(), v.number()], PORTION_FORMS),
+    v.metadata({ form, type: ["string", "number"], minimum: min, ...editor(PORTION_PATTERN, PORTION_FORMS) }),
+    transformed(parse),
+  );
+  function parse(written: string | number): { readonly share: number } | { readonly bytes: number } | string {
+    const text = String(written);
+    if (!PORTION_PATTERN.test(text)) return PORTION_FORMS;
+    if (!text.endsWith("%")) {
+      const bytes = parseSize(text) ?? 0;
+      return bytes >= min ? { bytes } : `must be at least ${formatSize(min)}, or a share, as in 20%`;
+    }
+    const share = Number.parseFloat(text) / 100;
+    return share > 0 && share <= 1 ? { share } : "must be more than 0% and at most 100%";
+  }
+}
+
 const RATE_PATTERN = /^\d{1,9}\s*\/\s*[smh]$/;
 const RATE_FORMS = "must be a rate, as in 50/s, 30/m or 100/h";
 
-/** So many in a second, a minute or an hour, at most `max` in a second. */
-export function rate({ max }: { max: number }) {
+/** So many in a second, a minute or an hour, at most `max` in a second. `none`: what to do for none at all. */
+export function rate({ max, none }: { max: number; none: string }) {
   return v.pipe(
     v.union([v.string(), v.number()], RATE_FORMS),
     v.metadata({ form: `rate up to ${max}/s`, type: "string", ...editor(RATE_PATTERN, RATE_FORMS) }),
@@ -156,7 +179,7 @@ export function rate({ max }: { max: number }) {
     if (Number.isInteger(written)) return `must say in which time: write ${written}/s for a second`;
     const parsed = parseRate(String(written));
     if (parsed === null) return RATE_FORMS;
-    if (parsed.count === 0) return "must be more than 0: to send nothing, disable or pause it";
+    if (parsed.count === 0) return `must be more than 0: ${none}`;
     return parsed.count / parsed.per <= max / SECOND ? parsed : `must be at most ${max}/s`;
   }
 }

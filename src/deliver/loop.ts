@@ -349,11 +349,14 @@ function wakeForSlot({ world, window, waker, destination, outage }: LoopState): 
  * delivery is sent again after the next start.
  */
 async function writeSettlement(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<boolean> {
-  const { clock, report, stopping, limits } = world;
+  const { clock, observer, report, stopping, limits } = world;
   let triesLeft = TRIES_WHEN_STOPPING;
   while (triesLeft > 0 && !limits.released()) {
     const written = await world.settle(delivery, settlement);
-    if (written === "written") report.settled(delivery, settlement);
+    if (written === "written") {
+      report.settled(delivery, settlement);
+      if (settlement.state === "failed" || settlement.state === "expired") observer.givenUp(delivery, settlement);
+    }
     if (!isFault(written)) return true;
     if (stopping.aborted) triesLeft -= 1;
     await clock.sleep(SECOND, limits.signal);

@@ -22,7 +22,7 @@ export type RoundWorld = {
   readonly lanes: Lanes;
   readonly limits: Limits;
   readonly holds: Pick<Holds, "note">;
-  readonly observer: Pick<Observer, "attempted">;
+  readonly observer: Pick<Observer, "attempted" | "givenUp">;
   readonly report: Report;
 };
 

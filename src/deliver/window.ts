@@ -1,7 +1,33 @@
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
-import type { Backlog, Queue, QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
-import { type At, KB, type Ms, SECOND } from "../model/units.ts";
+import type { Backlog, Queue, QueueAsk, QueuePage, ReadQueue } from "../model/ports.ts";
+import { type At, type Ms, SECOND } from "../model/units.ts";
+import {
+  type Ahead,
+  createAhead,
+  leave,
+  mayStay,
+  noteFew,
+  noteFound,
+  noteRead,
+  restartFirst,
+  searchAsk,
+} from "./ahead.ts";
 import type { Outage } from "./lane.ts";
+import {
+  add,
+  createMemoryQueue,
+  hasRoom,
+  isBehind,
+  isFull,
+  isIdle,
+  isLow,
+  type MemoryQueue,
+  PAGE,
+  remove,
+  restart,
+  takeAll,
+  takeOut,
+} from "./memory-queue.ts";
 
 /**
  * The part of one destination's backlog that is in memory: its queues of deliveries that were read from the store, and the
@@ -13,7 +39,7 @@ import type { Outage } from "./lane.ts";
  * complete:  the last page was read. New deliveries are then added straight from their commit while there is room; once
  *            there is none, they are left to be read. Retries are read again when one is due.
  *
- * Three things change what is read:
+ * Sources take turns for first attempts (ahead.ts). Three things change what is read:
  *
  * early:     an outage is over. Retries whose attempts all began in it are read once although they are not due yet.
  * suspect:   the last attempts have all failed, perhaps because of the retries. The newest first attempts are read into a
@@ -26,11 +52,6 @@ import type { Outage } from "./lane.ts";
 const ASIDE: Ms = 10 * SECOND;
 /** How many of the newest first attempts are in memory. */
 const LATEST = 32;
-/** Deliveries that are read at once. */
-const PAGE = 256;
-const LOW = PAGE / 2;
-/** Characters of bodies in a queue from which on nothing is added to it: there may be many destinations. */
-const MOST_BODIES = 256 * KB;
 
 export type WindowWorld = { readonly readQueue: ReadQueue; readonly backlog: Pick<Backlog, "nextRetryAt"> };
 
@@ -79,7 +100,7 @@ export type Window = {
 
 export function createWindow(destination: string, world: WindowWorld): Window {
   const state: State = {
-    first: createMemoryQueue(),
+    ...createAhead(),
     retry: createMemoryQueue(),
     known: new Set(),
     over: new Set(),
@@ -89,22 +110,23 @@ export function createWindow(destination: string, world: WindowWorld): Window {
     early: null,
     asideUntil: null,
   };
-  const { first, retry, latest, known } = state;
+  const { first, ahead, retry, latest, known } = state;
   return {
     isLow(now) {
       noticeTime(state, now);
-      return isLow(first) || isLow(retry) || latest.more;
+      return isLow(first) || isLow(retry) || latest.more || isLow(ahead);
     },
-    isIdle: () => isIdle(first) && isIdle(retry) && latest.waiting.length === 0,
+    isIdle: () => isIdle(retry) && !first.more && !hasFirst(state),
     async fill(now) {
       noticeTime(state, now);
       if (isLow(first)) await readFirst(state, { destination, world });
       if (latest.more) await readLatest(state, { destination, world });
+      if (isLow(ahead)) await search(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
     hasRetry: (matches) => retry.waiting.some(matches),
     startFirst: (queue, tryStart) => startFirst(queue, tryStart, state),
-    hasFirst: () => first.waiting.length > 0 || latest.waiting.length > 0,
+    hasFirst: () => hasFirst(state),
     setSuspect: (isSuspect) => setSuspect(isSuspect, state),
     settled(delivery, dueAt) {
       known.delete(delivery.id);
@@ -131,8 +153,7 @@ export function createWindow(destination: string, world: WindowWorld): Window {
   };
 }
 
-type State = {
-  readonly first: MemoryQueue;
+type State = Ahead & {
   readonly retry: MemoryQueue;
   /** The newest first attempts, while the lanes are suspect. `more`: there may be newer ones. */
   readonly latest: MemoryQueue;
@@ -160,6 +181,15 @@ async function readFirst(state: State, { destination, world }: ReadFrom): Promis
   const { first } = state;
   const page = await readPage(first, { destination, queue: "first", after: first.after, dueBy: 0, limit: PAGE }, world);
   addPage(page, first, state);
+  noteRead(state);
+}
+
+/** Reads first attempts ahead of the others, of sources that have few in memory. */
+async function search(state: State, { destination, world }: ReadFrom): Promise<void> {
+  const { ahead } = state;
+  const page = await readPage(ahead, searchAsk(destination, state), world);
+  addPage(page, ahead, state);
+  noteFound(page, state);
 }
 
 /** Reads the newest first attempts. Those in memory that are no longer among them are unloaded. */
@@ -168,8 +198,7 @@ async function readLatest(state: State, { destination, world }: ReadFrom): Promi
   const ask = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
   const { deliveries } = await readPage(latest, ask, world);
   if (!state.isSuspect) return;
-  const stale = new Map(latest.waiting.splice(0).map((delivery) => [delivery.id, delivery]));
-  latest.size = 0;
+  const stale = new Map(takeAll(latest).map((delivery) => [delivery.id, delivery]));
   for (const delivery of deliveries.slice(0, LATEST)) {
     if (!stale.delete(delivery.id) && (known.has(delivery.id) || over.has(delivery.id))) continue;
     if (!hasRoom(latest)) break;
@@ -181,12 +210,11 @@ async function readLatest(state: State, { destination, world }: ReadFrom): Promi
 }
 
 /** Drops these first attempts from memory, and leaves them to be read again. */
-function unload(deliveries: readonly Delivery[], { first, latest, known }: State): void {
-  if (latest.waiting.length === 0) latest.size = 0;
+function unload(deliveries: readonly Delivery[], state: State): void {
   for (const delivery of deliveries) {
-    known.delete(delivery.id);
-    if (isBehind(delivery, first.after)) restart(first);
-    else first.more = true;
+    state.known.delete(delivery.id);
+    if (isBehind(delivery, state.first.after)) restartFirst(state);
+    else leave(delivery, state);
   }
 }
 
@@ -195,24 +223,44 @@ function setSuspect(isSuspect: boolean, state: State): void {
   const { latest, first } = state;
   state.isSuspect = isSuspect;
   latest.more = isSuspect && first.more;
-  if (!isSuspect) unload(latest.waiting.splice(0), state);
+  if (!isSuspect) unload(takeAll(latest), state);
 }
 
 function startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolean, state: State): boolean {
-  const { first, latest } = state;
-  if (queue !== "latest") return takeOut(state[queue], state[queue].waiting.findIndex(tryStart));
-  // When nothing is left to be read, the newest delivery is the last one of the queue.
-  if (latest.waiting.length === 0) return takeOut(first, first.waiting.findLastIndex(tryStart));
+  const { first, ahead, retry, latest } = state;
+  if (queue === "retry") return takeOut(retry, retry.waiting.findIndex(tryStart));
+  if (queue === "first") return startInTurn(tryStart, state);
+  if (latest.waiting.length === 0) {
+    // When nothing is left to be read, the newest delivery is the last one of a queue.
+    return [ahead, first].some((from) => takeOut(from, from.waiting.findLastIndex(tryStart)));
+  }
   if (!takeOut(latest, latest.waiting.findIndex(tryStart))) return false;
   if (latest.waiting.length === 0) latest.more = first.more;
   return true;
 }
 
-function takeOut(queue: MemoryQueue, index: number): boolean {
-  if (index < 0) return false;
-  const [taken] = index === 0 ? [queue.waiting.shift()] : queue.waiting.splice(index, 1);
-  queue.size -= taken?.body.length ?? 0;
-  return true;
+/** Starts the first one of the source whose turn it is, or of the next. */
+function startInTurn(tryStart: (delivery: Delivery) => boolean, state: State): boolean {
+  for (const source of state.first.turns?.keys() ?? []) {
+    const isNext = (delivery: Delivery): boolean => delivery.source === source && tryStart(delivery);
+    for (const queue of oldestFirst(source, state)) {
+      if (!takeOut(queue, queue.waiting.findIndex(isNext))) continue;
+      noteFew(source, state);
+      return true;
+    }
+  }
+  return false;
+}
+
+/** The queues in which the source may wait, the one with its oldest first. */
+function oldestFirst(source: string, { first, ahead }: State): readonly MemoryQueue[] {
+  if (ahead.waiting.length === 0) return [first];
+  const [inFirst, inAhead] = [first, ahead].map(({ waiting }) => waiting.find((one) => one.source === source));
+  return inFirst && inAhead && inAhead.id < inFirst.id ? [ahead, first] : [first, ahead];
+}
+
+function hasFirst({ first, ahead, latest }: State): boolean {
+  return first.waiting.length > 0 || ahead.waiting.length > 0 || latest.waiting.length > 0;
 }
 
 async function readPage(queue: MemoryQueue, ask: QueueAsk, { readQueue }: WindowWorld): Promise<QueuePage> {
@@ -246,21 +294,23 @@ async function readRetries(state: State, now: At, { destination, world }: ReadFr
   if (stored !== null) noteDue(state, stored);
 }
 
-/** Keeps the queue without gaps: once one delivery is left to be read, all behind it are. */
-function enqueue(delivery: Delivery, { first, latest, known, isSuspect }: State): boolean {
-  const isOnly = isIdle(first);
+/** Once one delivery is left to be read, so are all behind it, but for those of sources that have few in memory. */
+function enqueue(delivery: Delivery, state: State): boolean {
+  const { first, ahead, latest, known, isSuspect } = state;
+  const isOnly = isIdle(first) && ahead.waiting.length === 0;
   // It has been read since its commit.
   if (known.has(delivery.id)) return isOnly;
   // It is out of order, which should not happen. Everything is read again, so that it is not overlooked.
-  if (isBehind(delivery, first.after)) restart(first);
-  if (first.more || first.isReading || isFull(first)) {
-    first.more = true;
+  if (isBehind(delivery, first.after)) restartFirst(state);
+  const isBehindOthers = first.more || first.isReading || isFull(first);
+  if (isBehindOthers && !mayStay(delivery, state)) {
+    leave(delivery, state);
     latest.more = isSuspect;
     return isOnly;
   }
-  first.after = { dueAt: delivery.dueAt, id: delivery.id };
+  if (!isBehindOthers) first.after = { dueAt: delivery.dueAt, id: delivery.id };
   known.add(delivery.id);
-  add(delivery, first);
+  add(delivery, isBehindOthers ? ahead : first);
   return isOnly;
 }
 
@@ -282,28 +332,27 @@ function mustWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Ou
   return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
 }
 
-function idsOf(has: (ref: DeliveryRef) => boolean, { first, retry, latest }: State): ReadonlySet<number> {
-  const waiting = [first, retry, latest].flatMap((queue) => queue.waiting);
+function idsOf(has: (ref: DeliveryRef) => boolean, { first, ahead, retry, latest }: State): ReadonlySet<number> {
+  const waiting = [first, ahead, retry, latest].flatMap((queue) => queue.waiting);
   return new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id));
 }
 
 function setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean, state: State): boolean {
   const { retry, known } = state;
   if (hasRoom(retry) || retry.waiting.some(willHaveSlot)) return false;
-  for (const { id } of retry.waiting.splice(0)) known.delete(id);
-  retry.size = 0;
+  for (const { id } of takeAll(retry)) known.delete(id);
   state.asideUntil ??= now + ASIDE;
   return retry.more;
 }
 
 function withdraw(ids: ReadonlySet<number>, state: State): void {
-  const { first, retry, latest, known } = state;
-  for (const id of [first, retry, latest].flatMap((queue) => remove(queue, ids))) known.delete(id);
+  const { first, ahead, retry, latest, known } = state;
+  for (const id of [first, ahead, retry, latest].flatMap((queue) => remove(queue, ids))) known.delete(id);
   for (const id of ids) passOver(id, state);
 }
 
-function passOver(id: number, { first, retry, latest, over }: State): void {
-  if (first.isReading || retry.isReading || latest.isReading) over.add(id);
+function passOver(id: number, { first, ahead, retry, latest, over }: State): void {
+  if ([first, ahead, retry, latest].some(({ isReading }) => isReading)) over.add(id);
 }
 
 function noteDue(state: State, dueAt: At): void {
@@ -312,7 +361,7 @@ function noteDue(state: State, dueAt: At): void {
 
 function readAllAgain(state: State): void {
   state.asideUntil = null;
-  restart(state.first);
+  restartFirst(state);
   restart(state.retry);
 }
 
@@ -320,65 +369,4 @@ function readAllAgain(state: State): void {
 export function earliest(a: At | null, b: At | null): At | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);
-}
-
-/** One queue of a window: the deliveries that were read and wait to be sent, and how far it was read. */
-type MemoryQueue = {
-  readonly waiting: Delivery[];
-  /** Of their bodies, in characters. */
-  size: number;
-  /** Everything up to here was read. */
-  after: QueuePosition | null;
-  /** Whether there may be something behind it. */
-  more: boolean;
-  /** Whether a page is being read. */
-  isReading: boolean;
-  /** Whether it was to be read from the start again while the last page was being read, which says nothing of its place then. */
-  isRestarted: boolean;
-};
-
-function createMemoryQueue(): MemoryQueue {
-  return { waiting: [], size: 0, after: null, more: true, isReading: false, isRestarted: false };
-}
-
-function isLow(queue: MemoryQueue): boolean {
-  return queue.more && hasRoom(queue);
-}
-
-function isIdle({ waiting, more }: MemoryQueue): boolean {
-  return waiting.length === 0 && !more;
-}
-
-function hasRoom({ waiting, size }: MemoryQueue): boolean {
-  return waiting.length < LOW && size < MOST_BODIES;
-}
-
-/** New deliveries are left to be read later. */
-function isFull({ waiting, size }: MemoryQueue): boolean {
-  return waiting.length >= PAGE || size >= MOST_BODIES;
-}
-
-function add(delivery: Delivery, queue: MemoryQueue): void {
-  queue.waiting.push(delivery);
-  queue.size += delivery.body.length;
-}
-
-/** Removes those of them that wait here. Answers which they were. */
-function remove(queue: MemoryQueue, ids: ReadonlySet<number>): readonly number[] {
-  const gone = queue.waiting.filter(({ id }) => ids.has(id));
-  if (gone.length === 0) return [];
-  const left = queue.waiting.filter(({ id }) => !ids.has(id));
-  queue.waiting.splice(0, queue.waiting.length, ...left);
-  for (const { body } of gone) queue.size -= body.length;
-  return gone.map(({ id }) => id);
-}
-
-function isBehind({ dueAt, id }: QueuePosition, after: QueuePosition | null): boolean {
-  return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
-}
-
-function restart(queue: MemoryQueue): void {
-  queue.after = null;
-  queue.more = true;
-  queue.isRestarted = true;
 }

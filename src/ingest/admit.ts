@@ -6,6 +6,7 @@ import type { Accept, Receipt } from "../model/ports.ts";
 import { type Arrival, validateCall } from "../validate/call.ts";
 import { isObject } from "../validate/shape.ts";
 import { type IncomingRequest, senderOf } from "./door.ts";
+import type { Limits } from "./limits.ts";
 import type { Refused, RejectionLog, Visit } from "./rejections.ts";
 import { claimedKeys, shownPath } from "./write-key.ts";
 
@@ -19,6 +20,7 @@ export type PathKind = CallType | "batch";
 
 export type AdmitWorld = {
   readonly accept: Accept;
+  readonly limits: Pick<Limits, "refusal" | "take" | "giveBack">;
   readonly rejections: RejectionLog;
 };
 
@@ -48,10 +50,14 @@ export type Rejected = { readonly index: number; readonly call: unknown; readonl
 export async function admit(admission: Admission, world: AdmitWorld): Promise<Admitted | Fault> {
   const { incoming, source, envelope } = admission;
   const { events, rejected, unlisted } = validateAll(envelope);
+  const [call] = envelope.calls;
+  const limited = world.limits.take(source, events.length);
+  // The client sends all of it again, so that bad calls are reported then.
+  if (limited) return refuse(limited, { incoming, source, what: call, count: events.length }, world);
   if (rejected.length > 0) reportRejected(admission, { rejected, unlisted }, world);
   const receipts = events.length === 0 ? [] : await world.accept(source.name, events);
   if (isFault(receipts)) {
-    const [call] = envelope.calls;
+    world.limits.giveBack(source, events.length);
     return refuse(receipts, { incoming, source, what: call, count: events.length }, world);
   }
   let duplicate = 0;

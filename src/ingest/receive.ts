@@ -28,12 +28,16 @@ export type ReceiveWorld = AdmitWorld & {
 
 /**
  * Receives the calls of one request: finds the source, reads and parses the body, and has the calls admitted. The answer is made
- * once they are durable. Most write keys are in the URL or a header, so that a stranger is refused before the body is read.
+ * once they are durable. Most write keys are in the URL or a header, so that a stranger is refused before the body is read, and
+ * so is a source beyond its limits.
  */
 export async function receiveCalls(incoming: IncomingRequest, kind: PathKind, world: ReceiveWorld): Promise<Response> {
   const { request, door } = incoming;
   const early = door.findSource.outside(request);
   if (early && isFault(early)) return respondFault(refuse(early, { incoming }, world));
+  // A flood costs less if its bodies are not read.
+  const limited = early && world.limits.refusal(early);
+  if (limited) return respondFault(refuse(limited, { incoming, source: early }, world));
   const text = await world.bodies.read(request, door.limits.maxBatch);
   if (typeof text !== "string") return respondFault(refuse(text, { incoming, source: early }, world));
   const parsed = parseJson(text);

@@ -1,16 +1,22 @@
 import type { IpPolicy } from "../model/config.ts";
+import type { FaultCode } from "../model/fault.ts";
 import type { Observer } from "../model/observer.ts";
 import type { Clock } from "../model/ports.ts";
 import type { ForgetRejections, Refusal, Rejection, Rejections, Sender } from "../model/refusal.ts";
 import type { Report } from "../model/report.ts";
 import type { Timeline } from "../model/timeline.ts";
-import { KB } from "../model/units.ts";
+import { HOUR, KB, type Ms, SECOND } from "../model/units.ts";
 import { applyPolicy } from "../validate/context.ts";
 
 /** As many as an operator reads, in at most some hundred KB. */
 const MOST_KEPT = 100;
 /** Of one request, so that a batch of bad calls does not push out those of others. */
 const MOST_OF_ONE = 10;
+/** Refusals by the limits of a source come as a flood: one entry of each source and code stands for all of them. */
+const OF_LIMITS: ReadonlySet<FaultCode> = new Set(["rate_limited", "source_full"]);
+/** How often that entry shows another request, and how long it counts on after the last one. */
+const REFRESHED: Ms = SECOND;
+const COUNTED: Ms = HOUR;
 
 /** The request of a refused call. */
 export type Visit = {
@@ -50,7 +56,10 @@ export function createRejections({ clock, timeline, observer, report }: Rejectio
         report.callRejected(refusal);
         observer.refused(one);
       }
-      for (const one of refused.slice(0, MOST_OF_ONE)) kept.push(remember(one, visit));
+      for (const one of refused.slice(0, MOST_OF_ONE)) {
+        if (OF_LIMITS.has(one.fault.code)) rememberLimit(one, visit);
+        else kept.push(remember(one, visit));
+      }
       kept.splice(0, Math.max(0, kept.length - MOST_KEPT));
     },
     newest: (limit) =>
@@ -65,6 +74,20 @@ export function createRejections({ clock, timeline, observer, report }: Rejectio
       kept.splice(0, kept.length, ...kept.filter((one) => !isTheirs(one)));
     },
   };
+
+  /** The newest of them takes the place of the one before, and has the number of all. */
+  function rememberLimit(one: Refused, visit: Visit): void {
+    const at = kept.findIndex(({ source, fault }) => source === one.source && fault.code === one.fault.code);
+    const before = kept[at];
+    const now = clock.now();
+    const count = (one.count ?? 1) + (before && now - before.at < COUNTED ? (before.count ?? 1) : 0);
+    if (before && now - before.at < REFRESHED) {
+      kept[at] = { ...before, count };
+      return;
+    }
+    if (before) kept.splice(at, 1);
+    kept.push(remember({ ...one, count }, visit));
+  }
 
   function remember({ what, ...refusal }: Refused, { request, policy, hide, sender }: Visit): Rejection {
     const { address, userAgent, origin } = sender();

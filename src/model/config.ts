@@ -2,7 +2,7 @@ import type { CallType } from "./event.ts";
 import type { Filter } from "./filter.ts";
 import type { Secret } from "./secret.ts";
 import type { Template } from "./template.ts";
-import type { Ms } from "./units.ts";
+import type { At, Ms } from "./units.ts";
 
 /** Where to listen: a TCP address or a Unix socket. */
 export type Listen =
@@ -70,7 +70,12 @@ export type Config = {
   readonly delivery: DeliveryPolicy;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly sources: readonly Source[];
+  /** Who gets events. Those of `notify` are not among them: see `receiversOf`. */
   readonly destinations: readonly Destination[];
+  /** Who hears of trouble. */
+  readonly notify: readonly Notifier[];
+  /** Our own certificates: the server's, and those that receivers require. */
+  readonly certificates: readonly Certificate[];
 };
 
 /** An error or a warning in the config file, with its place. Lines and columns count from 1. */
@@ -93,6 +98,26 @@ export const DESTINATION_KIND = "Webhooks";
 /** The source of the test calls that an operator sends, and their user. No source of a config can have this name. */
 export const TEST_NAME = "fairlead:test";
 
+/** The source of notifications. No source of a config can have this name. */
+export const NOTIFY_SOURCE = "fairlead:notify";
+
+const NOTIFY_PREFIX = "notify:";
+
+/** The name of the destination that an entry of `notify` is. No destination of a config can have such a name. */
+export function notifyName(entry: string): string {
+  return NOTIFY_PREFIX + entry;
+}
+
+/** Whether a destination gets notifications, and no events. */
+export function isNotifyName(destination: string): boolean {
+  return destination.startsWith(NOTIFY_PREFIX);
+}
+
+/** All that is sent to: the destinations, and the webhooks of `notify`. */
+export function receiversOf({ destinations, notify }: Config): readonly Destination[] {
+  return notify.length === 0 ? destinations : [...destinations, ...notify.map(({ destination }) => destination)];
+}
+
 /** How a destination is sent to. */
 export type DeliveryPolicy = {
   /** How long a receiver may take to answer (SPEC.md 8: five seconds). */
@@ -103,7 +128,7 @@ export type DeliveryPolicy = {
   readonly concurrency: number;
 };
 
-/** At most so many requests in each `per`, of all webhooks together; after a rest up to `burst` at once. */
+/** At most so many in each `per`; after a rest up to `burst` at once. Of a destination: requests, to all its webhooks together. */
 export type RateLimit = { readonly requests: number; readonly per: Ms; readonly burst: number };
 
 /** A receiver of events: one to five webhooks, of which any one has to accept (SPEC.md 2.1, 6). */
@@ -169,6 +194,41 @@ export type Postgres = {
 /** `verify`: whether the server's certificate must be of an authority that is trusted, and of its name. */
 export type PostgresTls = WebhookTls & { readonly verify: "full" | "authority" | "none" };
 
+/** What is notified of. */
+export const NOTICE_KINDS = [
+  "destination_failing",
+  "deliveries_given_up",
+  "outbox_nearly_full",
+  "config_refused",
+  "certificate_expiring",
+  "clock_wrong",
+] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** A webhook that hears of trouble. */
+export type Notifier = {
+  /** As in the config: `ops`. */
+  readonly name: string;
+  readonly on: readonly NoticeKind[];
+  /** How long a destination must have failed. */
+  readonly failingFor: Ms;
+  /** How long until what lasts is told again. */
+  readonly repeat: Ms;
+  /** Most notifications in any hour. */
+  readonly perHour: number;
+  /** How it is sent to, under the name `notify:ops`. Its one webhook is that of the entry. */
+  readonly destination: Destination;
+};
+
+/** A certificate of ours that somebody else checks. Times are by the wall clock. */
+export type Certificate = {
+  /** The key in the config that names its file. */
+  readonly key: string;
+  readonly file: string;
+  readonly validFrom: At;
+  readonly validTo: At;
+};
+
 /** A sender of calls: a website, an app, a server program. It is identified by its write key. */
 export type Source = {
   readonly name: string;
@@ -181,7 +241,14 @@ export type Source = {
   readonly type: SourceType;
   /** What happens to the IP address in a call's context. */
   readonly ip: IpPolicy;
+  /** The most calls that are accepted; null: as fast as they come. */
+  readonly rate: RateLimit | null;
+  /** How much of it may wait; null: as much as the outbox takes. */
+  readonly maxWaiting: Portion | null;
 };
+
+/** A part of the outbox in bytes, and the share of `outbox.maxSize` that it was written as, if it was. */
+export type Portion = { readonly bytes: number; readonly share: number | null };
 
 export const SOURCE_TYPES = ["auto", "web", "mobile", "server"] as const;
 export type SourceType = (typeof SOURCE_TYPES)[number];

@@ -53,6 +53,8 @@ export const FAULT_STATUS = {
   too_many_bodies: 429,
   too_many_watchers: 429,
   overloaded: 429,
+  rate_limited: 429,
+  source_full: 429,
   internal: 500,
   store_full: 503,
   store_failed: 503,

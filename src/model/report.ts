@@ -64,6 +64,8 @@ export type DaemonEvent =
   | "stuck"
   | "unstuck"
   | "notify_failed"
+  | "notification"
+  | "notification_refused"
   | "clock_implausible"
   | "clock_plausible"
   | "clock_stepped"

@@ -1,4 +1,4 @@
-import type { Destination } from "./config.ts";
+import type { Destination, Source } from "./config.ts";
 import type { At } from "./units.ts";
 
 export type ConfigStatus = {
@@ -21,6 +21,29 @@ type Arrived = {
 
 /** Recent arrivals by source. */
 export type Arrivals = { of(source: string): Arrived };
+
+/** How a source stands to the limits that it has in the config. Times are by `clock.now()`. */
+export type LimitStatus = {
+  /** Bytes that wait for delivery, and the most that may; `bytes` is null while they are counted. Null without `maxWaiting`. */
+  readonly waiting: { readonly bytes: number | null; readonly max: number } | null;
+  /** Null if nothing was refused for a minute. */
+  readonly refusing: Refusing | null;
+};
+
+/** Requests that a limit has refused, with less than a minute between two of them. `code`: of the last one. */
+export type Refusing = {
+  readonly code: "rate_limited" | "source_full";
+  readonly since: At;
+  readonly lastAt: At;
+  readonly requests: number;
+};
+
+/** The limits of sources: null for a source that has none. */
+export type LimitStatuses = {
+  of(source: Source): LimitStatus | null;
+  /** The last spell of refusals of each source, however long ago. */
+  refusals(): readonly (Refusing & { readonly source: string })[];
+};
 
 /** The health of a destination, by its webhooks' answers since the start. */
 export type DestinationHealth = {

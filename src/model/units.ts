@@ -74,6 +74,11 @@ export function formatSize(bytes: number): string {
   return `${Number((bytes / unit[1]).toFixed(1))}${unit[0]}`;
 }
 
+/** Writes a share as `20%`; without one, the size. */
+export function formatPortion({ share, bytes }: { readonly share: number | null; readonly bytes: number }): string {
+  return share === null ? formatSize(bytes) : `${Number((share * 100).toFixed(3))}%`;
+}
+
 let lastAt: At = 0;
 let lastTime = "1970-01-01T00:00:00.000Z";
 

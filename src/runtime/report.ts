@@ -59,6 +59,7 @@ const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
   untrusted_proxy: "warning",
   stuck: "error",
   notify_failed: "warning",
+  notification_refused: "warning",
   clock_implausible: "warning",
   downtime_unknown: "warning",
 };

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import type { DeliveryState } from "../model/delivery.ts";
 import { CALL_TYPES, type EventType } from "../model/event.ts";
 import { SKIP_RULE_NAMES } from "../model/rules.ts";
-import { about, CODES, count, named, success, text, time } from "./fields.ts";
+import { about, CODES, count, limitCode, named, success, text, time } from "./fields.ts";
 import { troubledWebhook } from "./status.ts";
 
 export const STATES = ["waiting", "delivered", "failed", "expired"] as const satisfies readonly DeliveryState[];
@@ -73,7 +73,7 @@ export const deliveryDetail = named(
       "The webhooks that have refused it for good.",
       v.array(v.strictObject({ url: v.string(), reason: v.string() })),
     ),
-    body: about("What every receiver gets, byte for byte.", v.string()),
+    body: about("What its receivers get, byte for byte.", v.string()),
     requests: about(
       "The request by the current config. `***` replaces the values of headers that the config sets.",
       v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
@@ -178,6 +178,10 @@ export const trail = about(
     messageId: v.string(),
     rejected: about("Those of the last refusals.", v.array(rejection)),
     rejectedSince: about("Since when refusals are remembered.", time),
+    limited: about(
+      "The sources whose limits have refused requests, without a word on each call: with the last code, from when to when, and how many.",
+      v.array(v.strictObject({ source: v.string(), code: limitCode, since: time, until: time, requests: count })),
+    ),
     events: about("What was accepted.", v.array(event)),
     seen: about(
       "When it came from which source in the last 24 hours, whether the event is still kept or not.",

@@ -53,6 +53,9 @@ export function named<const S extends Shape>(name: string, shape: S) {
 
 export const CODES = Object.keys(FAULT_STATUS) as FaultCode[];
 
+/** The codes by which the limits of a source refuse. */
+export const limitCode = v.picklist(["rate_limited", "source_full"]);
+
 /** The most items of one answer. */
 export const MOST_LISTED = { deliveries: 1_000, deletions: 1_000, rejected: 100 } as const;
 

@@ -1,6 +1,6 @@
 /** The status of the daemon and its destinations, and the operator's actions on destinations. */
 import * as v from "valibot";
-import { about, count, named, type Received, refusal, success, time } from "./fields.ts";
+import { about, count, limitCode, named, type Received, refusal, success, time } from "./fields.ts";
 
 const config = v.strictObject({
   file: v.string(),
@@ -45,6 +45,20 @@ const clock = v.strictObject({
   since: v.nullable(time),
 });
 
+/** What its limits say of a source. */
+const limits = v.strictObject({
+  rate: about("`sources.X.rate`, as `100/s`; null without one.", v.nullable(v.string())),
+  waiting: about(
+    "What waits for delivery, in bytes: its bodies, and half a KB for each; null while that is counted. `max`: `sources.X.maxWaiting`, by which " +
+      "it is refused; on PostgreSQL this daemon's part. Null without one.",
+    v.nullable(v.strictObject({ bytes: v.nullable(count), max: count })),
+  ),
+  refusing: about(
+    "The last code by which its requests are refused, since when, and how many were since then; null if none was for a minute.",
+    v.nullable(v.strictObject({ code: limitCode, since: time, requests: count })),
+  ),
+});
+
 const source = named(
   "SourceStatus",
   v.strictObject({
@@ -52,6 +66,7 @@ const source = named(
     enabled: v.boolean(),
     perSecond: about("Events accepted, over the last minute.", v.number()),
     lastAt: about("When the last one was accepted; null if none was since the start.", v.nullable(time)),
+    limits: about("Null if it has none.", v.nullable(limits)),
   }),
 );
 

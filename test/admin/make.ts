@@ -158,6 +158,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
       return null;
     },
     arrivals: status.arrivals ?? { of: () => ({ perSecond: 0, lastAt: null }) },
+    limits: { of: () => null, refusals: () => [] },
     configText: async () => "sources: {}\n",
     lastReload: () => ({
       file: "config.yaml",

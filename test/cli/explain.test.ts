@@ -18,6 +18,8 @@ const EVENT: FoundEvent = {
   whole: true,
 };
 
+const REFUSING = { source: "website", code: "rate_limited", since: 0, lastAt: 60_000, requests: 3_412 } as const;
+
 /** The operator's API of a daemon that knows this event. */
 async function startAdmin() {
   const event = async (messageId: string, sources: readonly string[]): Promise<Trail> => {
@@ -26,6 +28,7 @@ async function startAdmin() {
   };
   const world = {
     rejections: { newest: () => [] },
+    limits: { refusals: () => [REFUSING] },
     sources: () => [{ name: "website" }],
     startedAt: 0,
     ...{
@@ -61,6 +64,10 @@ describe("fairlead explain", () => {
     const { code, out } = await admin.run("lost");
     assert.equal(code, 1);
     assert.match(out, /^Nothing is known of lost\.\n/);
+    assert.match(
+      out,
+      /From 1970-01-01T00:00:00\.000Z to 1970-01-01T00:01:00\.000Z, 3412 requests of website got rate_limited/,
+    );
     assert.match(out, /remembered since 1970-01-01T00:00:00\.000Z: `fairlead rejected` shows them\.\n/);
   });
 });

@@ -43,7 +43,7 @@ const STATUS: DaemonStatus = {
   },
   problems: [],
   daemons: [],
-  sources: [{ name: "website", enabled: true, perSecond: 0.05, lastAt: ago(4_000) }],
+  sources: [{ name: "website", enabled: true, perSecond: 0.05, lastAt: ago(4_000), limits: null }],
   destinations: [CRM],
 };
 

@@ -124,6 +124,20 @@ describe("what a reload changes, in words", () => {
     ]);
   });
 
+  it("is how much of a source is accepted, and may wait", () => {
+    const [was, is] = [MB, 2 * MB].map((bytes) => ({ bytes, share: 0.2 }));
+    assert.ok(was && is);
+    const rate = { requests: 100, per: SECOND, burst: 1_000 };
+    assert.deepEqual(sourceChanges({}, { rate, maxWaiting: was }), [
+      "source website: rate none → 100/s (burst 1000), maxWaiting none → 20%",
+    ]);
+    // As the outbox changes.
+    assert.deepEqual(sourceChanges({ maxWaiting: was }, { maxWaiting: is }), []);
+    assert.deepEqual(sourceChanges({ maxWaiting: was }, { maxWaiting: { ...was, share: null } }), [
+      "source website: maxWaiting 20% → 1MB",
+    ]);
+  });
+
   it("is how many webhooks came, went and have other headers or certificates", () => {
     const tls = { ca: "CA", cert: "C", key: new Secret("K1") };
     const renewed = { ...tls, key: new Secret("K2") };

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import { formatProblem } from "../../src/config/problems.ts";
 import { bearerToken } from "../../src/http/request.ts";
@@ -32,7 +33,7 @@ delivery: { timeout: 250ms, cutoff: 10m, concurrency: 200 }
 log: { level: debug, format: json }
 sources:
   website: { writeKey: abc }
-  my.app-2_x: { writeKey: def, enabled: false, type: mobile, ip: truncate }
+  my.app-2_x: { writeKey: def, enabled: false, type: mobile, ip: truncate, rate: 6000/m, burst: 500, maxWaiting: 20% }
 destinations:
   crm:
     enabled: false
@@ -53,7 +54,29 @@ destinations:
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
+notify:
+  ops:
+    enabled: false
+    url: https://ops.example.com/fairlead
+    on: [clock_wrong]
+    failingFor: 1m
+    repeat: 1d
+    perHour: 3
+    headers: { Authorization: Bearer }
+    ca: tls/ca.pem
+    cert: /client.pem
+    key: "\${KEY_FILE}"
+    sharedSecret: s
+    standardWebhooks: true
 `;
+
+const GOOD = new X509Certificate(CERTS.good);
+const GOOD_FOR = { validFrom: GOOD.validFromDate.getTime(), validTo: GOOD.validToDate.getTime() };
+const OPEN = { rate: null, maxWaiting: null };
+const LIMITED = {
+  rate: { requests: 6_000, per: MINUTE, burst: 500 },
+  maxWaiting: { bytes: Math.floor(0.3 * GB), share: 0.2 },
+};
 
 describe("loadConfig", () => {
   it("fills in every default", () => {
@@ -83,7 +106,7 @@ describe("loadConfig", () => {
       },
       delivery: { timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
       log: { level: "info", format: "auto" },
-      sources: [{ name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep" }],
+      sources: [{ name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep", ...OPEN }],
       destinations: [
         {
           name: "crm",
@@ -101,6 +124,8 @@ describe("loadConfig", () => {
           rate: null,
         },
       ],
+      notify: [],
+      certificates: [],
     });
   });
 
@@ -148,8 +173,8 @@ describe("loadConfig", () => {
       delivery: { timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
       log: { level: "debug", format: "json" },
       sources: [
-        { name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep" },
-        { name: "my.app-2_x", writeKey: "secret def", enabled: false, type: "mobile", ip: "truncate" },
+        { name: "website", writeKey: "secret abc", enabled: true, type: "auto", ip: "keep", ...OPEN },
+        { name: "my.app-2_x", writeKey: "secret def", enabled: false, type: "mobile", ip: "truncate", ...LIMITED },
       ],
       destinations: [
         {
@@ -196,6 +221,39 @@ describe("loadConfig", () => {
           ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
           rate: null,
         },
+      ],
+      notify: [
+        {
+          name: "ops",
+          on: ["clock_wrong"],
+          failingFor: MINUTE,
+          repeat: DAY,
+          perHour: 3,
+          destination: {
+            name: "notify:ops",
+            enabled: false,
+            sources: null,
+            types: null,
+            historical: "accept",
+            filter: null,
+            webhooks: [
+              {
+                url: "https://ops.example.com/fairlead",
+                headers: [["Authorization", "secret Bearer"]],
+                tls: { ca: CERTS.ca, cert: CERTS.good + CERTS.ca, key: `secret ${KEY}` },
+              },
+            ],
+            sharedSecrets: ["secret s"],
+            standardWebhooks: true,
+            ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
+            rate: null,
+          },
+        },
+      ],
+      certificates: [
+        { key: "ingest.tls.cert", file: "/etc/fairlead/tls/cert.pem", ...GOOD_FOR },
+        { key: "destinations.crm.webhooks[1].cert", file: "/client.pem", ...GOOD_FOR },
+        { key: "notify.ops.cert", file: "/client.pem", ...GOOD_FOR },
       ],
     });
   });
@@ -326,6 +384,15 @@ describe("loadConfig", () => {
     assert.deepEqual(errorsOf(`${full.slice(0, -1)}é`), [
       "/etc/fairlead/config.yaml:1:1: the file is too large: a config file may have 1MB",
     ]);
+  });
+
+  it("refuses a key inside braces that has neither a colon nor a value", () => {
+    assert.deepEqual(
+      errorsOf("sources: { website: { writeKey } }\n"),
+      ["/etc/fairlead/config.yaml:1:23: sources.website.writeKey: has no value: write one, or remove the key"].map(
+        (line) => `${line}\n  sources: { website: { writeKey } }\n                        ^`,
+      ),
+    );
   });
 
   it("gives up on a file that is nested without end", () => {

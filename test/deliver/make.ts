@@ -52,6 +52,7 @@ export function makeStore(rows: Delivery[]) {
         (row) => isAfter(row, ask) && (ask.queue === "first" || row.dueAt <= ask.dueBy),
       );
       if (ask.newestFirst) return { deliveries: queued("first").reverse().slice(0, ask.limit), more: true };
+      if (ask.notOf) return search(found, ask.notOf);
       return { deliveries: found.slice(0, ask.limit), more: found.length > ask.limit };
     },
     backlog: {
@@ -60,5 +61,22 @@ export function makeStore(rows: Delivery[]) {
         return queued("retry").find((row) => isAfter(row, ask))?.dueAt ?? null;
       },
     },
+  };
+}
+
+/** How many deliveries a search looks at. */
+const SEARCHED = 300;
+
+function search(found: readonly Delivery[], notOf: ReadonlySet<string>): QueuePage {
+  const seen = found.slice(0, SEARCHED);
+  const [passedOver, deliveries] = [true, false].map((isOne) =>
+    seen.filter(({ source }) => notOf.has(source) === isOne),
+  );
+  const last = seen.at(-1);
+  return {
+    deliveries: deliveries ?? [],
+    more: found.length > seen.length,
+    passedOver: new Set(passedOver?.map(({ source }) => source)),
+    ...(last && { upTo: { dueAt: last.dueAt, id: last.id } }),
   };
 }

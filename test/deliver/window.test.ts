@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import { createWindow, type Window } from "../../src/deliver/window.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { Queue } from "../../src/model/ports.ts";
@@ -400,7 +401,7 @@ describe("the window", () => {
     await window.fill(0);
     assert.deepEqual(
       takeAll(window, "first").map(({ id }) => id),
-      [3, 4, 1, 2],
+      [1, 2, 3, 4],
     );
   });
 
@@ -460,4 +461,96 @@ describe("the window", () => {
     );
     assert.ok(!has(window, "retry"));
   });
+});
+
+describe("sources at a window", () => {
+  /** Fills the window and takes one, again and again. Answers the sources in this order. */
+  async function order(window: Window, count: number): Promise<readonly string[]> {
+    const taken: string[] = [];
+    for (let n = 0; n < count; n += 1) {
+      await window.fill(0);
+      window.startFirst("first", ({ source }) => taken.push(source) > 0);
+    }
+    return taken;
+  }
+
+  it("take turns for first attempts", async () => {
+    const sources = ["flood", "flood", "flood", "flood", "shop", "flood", "shop", "app"];
+    const window = createWindow("crm", makeStore(sources.map((source, n) => makeDelivery({ id: n + 1, source }))));
+    assert.deepEqual(await order(window, 8), ["flood", "shop", "app", "flood", "shop", "flood", "flood", "flood"]);
+  });
+
+  it("have a turn soon after their delivery came, behind whatever flood of another", async () => {
+    const waiting = rows(5_000, { source: "flood" });
+    const store = makeStore(waiting);
+    const window = createWindow("crm", store);
+    await order(window, 40);
+    for (let id = 5_001; id <= 5_200; id += 1) {
+      const delivery = makeDelivery({ id, source: id % 10 === 0 ? "shop" : "flood" });
+      waiting.push(delivery);
+      window.enqueue(delivery);
+      const taken = await order(window, 2);
+      if (delivery.source === "shop") assert.ok(taken.includes("shop"), `${id}`);
+    }
+  });
+
+  it("have their turns also when what waits of them has to be found behind a flood first", async () => {
+    const flood = rows(5_000, { source: "flood" });
+    const few = Array.from({ length: 500 }, (_, n) =>
+      makeDelivery({ id: 5_001 + n, source: n % 2 === 0 ? "shop" : "app" }),
+    );
+    const window = createWindow("crm", makeStore([...flood, ...few]));
+    await order(window, 40);
+    const taken = await order(window, 300);
+    for (const source of ["flood", "shop", "app"]) assert.equal(taken.filter((one) => one === source).length, 100);
+  });
+
+  it("are not looked for again and again once none has anything left", async () => {
+    const store = makeStore(rows(5_000, { source: "flood" }));
+    const window = createWindow("crm", store);
+    await order(window, 1_000);
+    assert.ok(store.asked.filter(({ notOf }) => notOf).length < 30);
+  });
+
+  it("get each delivery sent once and in the order of acceptance, whatever comes when", async () => {
+    const property = fc.asyncProperty(fc.array(ROUND, { minLength: 1, maxLength: 60 }), async (rounds) => {
+      const waiting: Delivery[] = [];
+      const window = createWindow("crm", makeStore(waiting));
+      const sent: Delivery[] = [];
+      const take = (): boolean => window.startFirst("first", (delivery) => sent.push(delivery) > 0);
+      for (const { source, comes, starts, again } of rounds) {
+        for (let n = 0; n < comes; n += 1) {
+          const delivery = makeDelivery({ id: waiting.length + 1, source });
+          waiting.push(delivery);
+          window.enqueue(delivery);
+        }
+        if (again) window.readAgain();
+        for (let n = 0; n < starts; n += 1) {
+          if (window.isLow(0)) await window.fill(0);
+          take();
+        }
+      }
+      for (let n = 0; n < 200 && !window.isIdle(); n += 1) {
+        await window.fill(0);
+        while (take());
+      }
+      assert.equal(sent.length, waiting.length);
+      for (const one of SOURCES) {
+        const ids = sent.filter(({ source }) => source === one).map(({ id }) => id);
+        assert.deepEqual(
+          ids,
+          ids.toSorted((a, b) => a - b),
+        );
+      }
+    });
+    await fc.assert(property, { numRuns: 200 });
+  });
+});
+
+const SOURCES = ["flood", "shop", "app"];
+const ROUND = fc.record({
+  source: fc.constantFrom(...SOURCES),
+  comes: fc.oneof(fc.nat({ max: 20 }), fc.nat({ max: 700 })),
+  starts: fc.oneof(fc.nat({ max: 20 }), fc.nat({ max: 300 })),
+  again: fc.nat({ max: 20 }).map((n) => n === 0),
 });

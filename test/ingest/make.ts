@@ -1,6 +1,7 @@
 import { createBodies } from "../../src/http/body.ts";
 import { createIngest } from "../../src/ingest/api.ts";
 import { createDoor } from "../../src/ingest/door.ts";
+import { createLimits } from "../../src/ingest/limits.ts";
 import { createRejections, type RejectionLog } from "../../src/ingest/rejections.ts";
 import type { Config, Source } from "../../src/model/config.ts";
 import type { Event } from "../../src/model/event.ts";
@@ -70,6 +71,7 @@ export function startIngest(options: IngestOptions = {}): TestIngest {
     random: { fraction: () => 0.5, hex: (bytes) => (ids++).toString(16).padStart(2 * bytes, "0") },
     door: () => door,
     stopping: () => ingest.stopping,
+    limits: createLimits({ clock, daemons: () => 1, waitingBytes: () => 0, countAnew() {} }),
     rejections,
     bodies: createBodies(clock),
     async accept(source, events) {

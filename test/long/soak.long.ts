@@ -19,6 +19,9 @@ const GROUP = 10;
 const OUTAGE_EVERY = 60 * SECOND;
 const OUTAGE = 5 * SECOND;
 
+/** How many idle connections Bun keeps. */
+const KEPT_CONNECTIONS = 64;
+
 /** What is in use at one moment. */
 type Sample = { readonly memoryKb: number; readonly descriptors: number; readonly logKb: number };
 
@@ -88,8 +91,9 @@ function assertFlat(all: readonly Sample[]): void {
   const grown = (of: keyof Sample): number => median(last, of) - median(first, of);
   // A kilobyte that each call leaves behind would be 36 MB; of runs that leave nothing, the medians were 12 MB apart at most.
   assert.ok(grown("memoryKb") < 24 * KB, seen("memoryKb"));
-  // Connections to the receiver are kept: as many as were under way at once after an outage.
-  assert.ok(grown("descriptors") < 32, seen("descriptors"));
+  // As many connections to the receiver are kept as were under way at once after any outage so far, which may be a late one.
+  const mostDescriptors = (all[0]?.descriptors ?? 0) + KEPT_CONNECTIONS;
+  assert.ok(median(last, "descriptors") <= mostDescriptors, `${seen("descriptors")}; at most ${mostDescriptors}`);
   // SQLite begins it anew after 1,000 pages, 4 MB.
   assert.ok(median(last, "logKb") < 8 * KB, seen("logKb"));
 }

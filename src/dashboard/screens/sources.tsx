@@ -82,9 +82,9 @@ function Found({ sources, since }: { readonly sources: readonly Source[]; readon
   );
 }
 
-const HEAD = ["Name", "State", { number: "Accepted" }, "Last call", "More"];
+const HEAD = ["Name", "State", { number: "Accepted" }, "Last call", "Limits", "More"];
 
-function SourceRow({ one: { name, enabled, perSecond, lastAt } }: { readonly one: Source }): JSX.Element {
+function SourceRow({ one: { name, enabled, perSecond, lastAt, limits } }: { readonly one: Source }): JSX.Element {
   return (
     <tr>
       <th scope="row">{name}</th>
@@ -95,6 +95,7 @@ function SourceRow({ one: { name, enabled, perSecond, lastAt } }: { readonly one
       <td>
         <Ago at={lastAt} absent="none since the start" />
       </td>
+      <td>{limitsOf(limits)}</td>
       <td>
         <a href={pathWith("/live", { source: name })}>live</a>,{" "}
         <a href={pathWith("/refused", { source: name })}>refused</a>,{" "}
@@ -102,6 +103,18 @@ function SourceRow({ one: { name, enabled, perSecond, lastAt } }: { readonly one
       </td>
     </tr>
   );
+}
+
+function limitsOf(limits: Source["limits"]): string {
+  if (limits === null) return "none";
+  const { rate, waiting, refusing } = limits;
+  const bytes = waiting?.bytes ?? null;
+  const parts = [
+    ...(rate === null ? [] : [`at most ${rate}`]),
+    ...(waiting === null ? [] : [`${bytes === null ? "?" : words.size(bytes)} of ${words.size(waiting.max)} waiting`]),
+    ...(refusing === null ? [] : [`${words.some(refusing.requests, "request", "requests")} refused lately`]),
+  ];
+  return parts.join(", ");
 }
 
 function SourceChart({ name }: { readonly name: string }): JSX.Element {

@@ -17,7 +17,8 @@ const MOST_READ = MOST_BODY / 4;
  */
 export function createReadQueue(engine: Engine): ReadQueue {
   return function readQueue(ask) {
-    return ask.queue === "first" ? readFirst(ask, engine) : readRetries(ask, engine);
+    if (ask.queue === "retry") return readRetries(ask, engine);
+    return ask.notOf ? search(ask, ask.notOf, engine) : readFirst(ask, engine);
   };
 }
 
@@ -34,14 +35,17 @@ type SegmentRow = {
   readonly sum: number;
 };
 
+type Columns = { readonly order?: "ASC" | "DESC"; readonly bodies?: string; readonly size?: string };
+
 /**
  * For each stream the index gives its segments in order, from the one on that has the event `$4`. `$5` of them are read with
  * their contents, up to `$6` bytes.
  */
-const segmentsIn = (order: "ASC" | "DESC") => `
-  SELECT w.segment, w.stream, w.total, w.waiting::text AS waiting, s.events, s.accepted_at AS "acceptedAt", s.about, s.bodies, s.sum
+const segmentsIn = ({ order = "ASC", bodies = "s.bodies", size = "s.bytes" }: Columns) => `
+  SELECT w.segment, w.stream, w.total, w.waiting::text AS waiting, s.events, s.accepted_at AS "acceptedAt", s.about,
+    ${bodies} AS bodies, s.sum
   FROM (
-    SELECT l.*, sum(s.bytes) OVER (ORDER BY l.segment ${order}) - s.bytes AS before,
+    SELECT l.*, sum(${size}) OVER (ORDER BY l.segment ${order}) - ${size} AS before,
       row_number() OVER (ORDER BY l.segment ${order}) AS nth, count(*) OVER ()::int AS total
     FROM unnest($1::smallint[]) held (stream) CROSS JOIN LATERAL (
       SELECT segment, stream, waiting FROM progress p
@@ -50,8 +54,9 @@ const segmentsIn = (order: "ASC" | "DESC") => `
     ) l JOIN segments s ON s.first = l.segment
     ORDER BY l.segment ${order} LIMIT $5 + 1
   ) w JOIN segments s ON s.first = w.segment WHERE w.before < $6 AND w.nth <= $5 ORDER BY w.segment ${order}`;
-const OLDEST_SEGMENTS = segmentsIn("ASC");
-const NEWEST_SEGMENTS = segmentsIn("DESC");
+const OLDEST_SEGMENTS = segmentsIn({});
+const NEWEST_SEGMENTS = segmentsIn({ order: "DESC" });
+const SEGMENTS_WITHOUT_BODIES = segmentsIn({ bodies: "''::bytea", size: "length(s.about::text)" });
 
 async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promise<QueuePage> {
   const { destination, limit, newestFirst = false } = ask;
@@ -76,6 +81,66 @@ async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promis
   // Where nothing of them is left to send, or all are damaged, the next page begins behind them.
   if (!more || !last || deliveries.length > 0) return { deliveries, more };
   return { deliveries, more, upTo: { dueAt: last.acceptedAt, id: last.segment + last.events - 1 } };
+}
+
+/** Segments that a search looks at for one page, the size of what they say of their events, and how many it then reads. */
+const MOST_SEARCHED = 256;
+const MOST_ABOUT = MOST_READ / 2;
+const MOST_FOUND = 8;
+
+/** Reads what the events of each segment are, and the bodies only where it finds one that is not of these sources. */
+async function search(ask: QueueAsk, notOf: ReadonlySet<string>, { db, streams, report }: Engine): Promise<QueuePage> {
+  const { destination, limit } = ask;
+  const after = ask.after?.id ?? 0;
+  const rows = await db.query<SegmentRow>(SEGMENTS_WITHOUT_BODIES, [
+    ...[[...streams.held().keys()], destination, after - MOST_EVENTS, after + 1, MOST_SEARCHED, MOST_ABOUT],
+  ]);
+  const passedOver = new Set<string>();
+  const found: SegmentRow[] = [];
+  let [waiting, last] = [0, rows.at(-1)];
+  for (const row of rows) {
+    const sources = sourcesIn(row, after);
+    for (const source of sources) if (notOf.has(source)) passedOver.add(source);
+    const wanted = sources.filter((source) => !notOf.has(source)).length;
+    if (wanted > 0) found.push(row);
+    waiting += wanted;
+    last = row;
+    if (waiting >= limit || found.length === MOST_FOUND) break;
+  }
+  const deliveries: Delivery[] = [];
+  for (const row of await withBodies(found, db)) {
+    try {
+      deliveries.push(...waitingIn(row, destination, after).filter(({ source }) => !notOf.has(source)));
+    } catch (error) {
+      report.storeFailed(`read what waits for ${destination}`, error);
+    }
+  }
+  const more = last !== rows.at(-1) || rows.length < (last?.total ?? 0);
+  return {
+    deliveries,
+    more,
+    passedOver,
+    ...(last && { upTo: { dueAt: last.acceptedAt, id: last.segment + last.events - 1 } }),
+  };
+}
+
+async function withBodies(rows: readonly SegmentRow[], db: Engine["db"]): Promise<readonly SegmentRow[]> {
+  if (rows.length === 0) return [];
+  const read = await db.query<{ segment: number; bodies: Buffer }>(
+    "SELECT first AS segment, bodies FROM segments WHERE first = ANY($1::bigint[])",
+    [rows.map(({ segment }) => segment)],
+  );
+  const bodies = new Map(read.map((row) => [row.segment, row.bodies]));
+  return rows.flatMap((row) => {
+    const own = bodies.get(row.segment);
+    return own ? [{ ...row, bodies: own }] : [];
+  });
+}
+
+/** The source of each waiting event of a segment behind this one. */
+function sourcesIn({ segment, waiting, about: text }: SegmentRow, after: number): readonly string[] {
+  const about = parseAbout(segment, text);
+  return onesIn(waiting, Math.max(0, after + 1 - segment)).map((at) => about[at]?.[0] ?? "");
 }
 
 /** The waiting deliveries of a segment behind this event. */

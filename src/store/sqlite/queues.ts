@@ -11,6 +11,7 @@ import {
   damagedRow,
   MOST_EVENTS,
   type Packed,
+  parseAbout,
   unpackBodies,
 } from "../segment.ts";
 import type { Counts } from "./counts.ts";
@@ -25,12 +26,14 @@ const MOST_BODY = 2 * MB;
  * Reads the waiting deliveries of a destination, in the order in which they are to be sent. Damaged ones are reported and
  * skipped: they must not be sent, and must not block the others.
  */
-export function createReadQueue(db: Database, { report, rows, open }: ReadQueueParts): ReadQueue {
+export function createReadQueue(db: Database, { report, rows, open, aboutOf }: ReadQueueParts): ReadQueue {
   const first = createReadFirst({ report, rows, open });
+  const search = createSearch({ report, rows, open, aboutOf });
   const retries = createReadRetries(db, report);
   return async function readQueue(ask) {
     try {
-      return ask.queue === "retry" ? retries(ask) : first(ask);
+      if (ask.queue === "retry") return retries(ask);
+      return ask.notOf ? search(ask, ask.notOf) : first(ask);
     } catch (error) {
       throw withRemedy(error);
     }
@@ -43,17 +46,19 @@ type ReadQueueParts = {
   readonly report: StoreReport;
   readonly rows: Pick<SegmentRows, "waitingUp" | "waitingDown">;
   readonly open: OpenSegments["open"];
+  readonly aboutOf: OpenSegments["aboutOf"];
 };
 
 /** Reads whole segments, so that none is decompressed twice: a page may exceed `limit` by less than a segment. */
-function createReadFirst({ report, rows, open }: ReadQueueParts): (ask: QueueAsk) => QueuePage {
+function createReadFirst({ report, rows, open }: Omit<ReadQueueParts, "aboutOf">): (ask: QueueAsk) => QueuePage {
   return function readFirst({ destination, after, limit, newestFirst }) {
     const next = newestFirst ? 0 : (after?.id ?? 0) + 1;
     const deliveries: Delivery[] = [];
     let [body, opened] = [0, 0];
     const segments = newestFirst ? rows.waitingDown(destination) : rows.waitingUp(destination, next);
     for (const segment of segments) {
-      const waiting = skipDamaged(destination, report, () => waitingIn(segment, destination, next)) ?? [];
+      const read = () => waitingIn(segment, { destination, next, open });
+      const waiting = skipDamaged(destination, report, read) ?? [];
       for (const delivery of newestFirst ? waiting.reverse() : waiting) {
         deliveries.push(delivery);
         body += delivery.body.length;
@@ -64,26 +69,63 @@ function createReadFirst({ report, rows, open }: ReadQueueParts): (ask: QueueAsk
     }
     return { deliveries, more: false };
   };
+}
 
-  /** The waiting deliveries of a segment, from the event `next` on. */
-  function waitingIn(
-    { segment, states, waiting, acceptedAt }: WaitingLetters,
-    destination: string,
-    next: number,
-  ): Delivery[] {
-    if (countLetter(states, "w") !== waiting) throw damaged(segment, `its letters do not say that ${waiting} wait`);
-    const { about, bodies } = open(segment, { events: states.length, waiting });
+/** Segments that a search looks at for one page, and their events: some milliseconds. */
+const MOST_SEARCHED = 256;
+const MOST_EVENTS_SEARCHED = 32 * MOST_EVENTS;
+
+/** Reads what the events of each segment are, and the bodies only where it finds one that is not of these sources. */
+function createSearch({ report, rows, open, aboutOf }: ReadQueueParts) {
+  return function search({ destination, after, limit }: QueueAsk, notOf: ReadonlySet<string>): QueuePage {
+    const next = (after?.id ?? 0) + 1;
     const deliveries: Delivery[] = [];
-    for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
-      const [event, body] = [about[at], bodies[at]];
-      if (!event || !body) throw damaged(segment, `it does not say what event ${segment + at} is`);
-      const [source, type, messageId] = event;
-      deliveries.push(
-        untried({ id: segment + at, destination, ref: refOf(segment), source, messageId, type, body, acceptedAt }),
-      );
+    const passedOver = new Set<string>();
+    let [segments, events, body] = [0, 0, 0];
+    for (const segment of rows.waitingUp(destination, next)) {
+      const found = skipDamaged(destination, report, () => {
+        const sources = sourcesIn(segment, next, aboutOf(segment.segment));
+        for (const source of sources) if (notOf.has(source)) passedOver.add(source);
+        if (sources.isSubsetOf(notOf)) return [];
+        return waitingIn(segment, { destination, next, open }).filter(({ source }) => !notOf.has(source));
+      });
+      deliveries.push(...(found ?? []));
+      for (const delivery of found ?? []) body += delivery.body.length;
+      [segments, events] = [segments + 1, events + segment.states.length];
+      const isLong = segments >= MOST_SEARCHED || events >= MOST_EVENTS_SEARCHED;
+      if (!isLong && deliveries.length < limit && body < MOST_BODY) continue;
+      const upTo = { dueAt: segment.acceptedAt, id: segment.segment + segment.states.length - 1 };
+      return { deliveries, more: true, upTo, passedOver };
     }
-    return deliveries;
+    return { deliveries, more: false, passedOver };
+  };
+}
+
+function sourcesIn({ segment, states }: WaitingLetters, next: number, about: readonly About[]): ReadonlySet<string> {
+  const sources = new Set<string>();
+  for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
+    sources.add(about[at]?.[0] ?? "");
   }
+  return sources;
+}
+
+type Within = { readonly destination: string; readonly next: number; readonly open: OpenSegments["open"] };
+
+/** The waiting deliveries of a segment, from the event `next` on. */
+function waitingIn({ segment, states, waiting, acceptedAt }: WaitingLetters, within: Within): Delivery[] {
+  const { destination, next, open } = within;
+  if (countLetter(states, "w") !== waiting) throw damaged(segment, `its letters do not say that ${waiting} wait`);
+  const { about, bodies } = open(segment, { events: states.length, waiting });
+  const deliveries: Delivery[] = [];
+  for (let at = states.indexOf("w", Math.max(0, next - segment)); at >= 0; at = states.indexOf("w", at + 1)) {
+    const [event, body] = [about[at], bodies[at]];
+    if (!event || !body) throw damaged(segment, `it does not say what event ${segment + at} is`);
+    const [source, type, messageId] = event;
+    deliveries.push(
+      untried({ id: segment + at, destination, ref: refOf(segment), source, messageId, type, body, acceptedAt }),
+    );
+  }
+  return deliveries;
 }
 
 /** Events of all segments opened for one page, and segments that are remembered: large ones have some 120 KB of bodies. */
@@ -99,6 +141,8 @@ type Opened = { readonly about: readonly About[]; readonly bodies: readonly stri
 export type OpenSegments = {
   /** Throws if the segment is damaged. */
   open(segment: number, about: { readonly events: number; readonly waiting: number }): Opened;
+  /** What its events are, without their bodies. Throws if that is unreadable. */
+  aboutOf(segment: number): readonly About[];
   /** Drops what it remembers: some of it was erased. */
   forget(): void;
 };
@@ -108,6 +152,7 @@ export function createOpenSegments(db: Database): OpenSegments {
   const read = db.prepare<[number], Pick<Packed, "about" | "bodies" | "sum">>(
     "SELECT about, bodies, sum FROM contents WHERE segment = ?",
   );
+  const readAbout = db.prepare<[number], string>("SELECT about FROM contents WHERE segment = ?").pluck();
   // The last one used comes last.
   const remembered = new Map<number, Opened>();
 
@@ -121,6 +166,7 @@ export function createOpenSegments(db: Database): OpenSegments {
       if (oldest !== undefined && remembered.size > MOST_REMEMBERED) remembered.delete(oldest);
       return opened;
     },
+    aboutOf: (segment) => remembered.get(segment)?.about ?? parseAbout(segment, readAbout.get(segment)),
     forget: () => remembered.clear(),
   };
 

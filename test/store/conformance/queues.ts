@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { QueueAsk, QueuePosition } from "../../../src/model/ports.ts";
 import { KB, MB } from "../../../src/model/units.ts";
+import { MOST_EVENTS } from "../../../src/store/segment.ts";
 import { makeAsk, type OpenStore, startStore, type TestStore } from "../harness.ts";
 import { delivered, expired, failed, makeEntries, makeEntry, retried } from "../make.ts";
 
@@ -69,6 +70,53 @@ export function describeQueues(open: OpenStore): void {
       assert.deepEqual(ids(await s.read({ newestFirst: true, after, limit: 3 })), ["m6", "m4", "m3"]);
       await s.append(makeEntry({ messageId: "m7" }), makeEntry({ messageId: "m8" }));
       assert.deepEqual(ids(await s.read({ newestFirst: true, limit: 2 })), ["m8", "m7"]);
+    });
+
+    it("finds those of other sources behind those of the sources that it passes over, in their order", async () => {
+      await using s = await startStore(open);
+      for (let nth = 1; nth <= 9; nth += 1) {
+        await s.append(
+          makeEntry({ messageId: `m${nth}`, source: nth % 4 === 0 ? "shop" : nth === 9 ? "app" : "flood" }),
+        );
+      }
+      await s.append(
+        makeEntry({ messageId: "m10", source: "flood" }),
+        makeEntry({ messageId: "m11", source: "shop" }),
+        makeEntry({ messageId: "m12", source: "shop", deliverTo: ["warehouse"] }),
+      );
+      const notOf = new Set(["flood"]);
+      assert.deepEqual(ids(await s.read({ notOf })), ["m4", "m8", "m9", "m11"]);
+      assert.deepEqual(ids(await s.read({ notOf: new Set(["flood", "shop"]) })), ["m9"]);
+      assert.deepEqual(ids(await s.read({ notOf: new Set(["flood", "shop", "app"]) })), []);
+      const { passedOver, more } = await s.store().readQueue(makeAsk({ notOf: new Set(["flood", "mail"]) }));
+      assert.deepEqual([passedOver, more], [new Set(["flood"]), false]);
+      const [four, eight] = await s.read({ notOf });
+      assert.ok(four && eight);
+      await s.store().settle(eight, delivered(eight, s.clock.now()));
+      assert.deepEqual(ids(await s.read({ notOf, after: four })), ["m9", "m11"]);
+    });
+
+    it("searches page by page, and says how far it has come although it has found nothing", async () => {
+      await using s = await startStore(open);
+      for (let nth = 0; nth < 40; nth += 1) {
+        await s.append(
+          ...makeEntries(MOST_EVENTS, { source: "flood" }).map((one) => ({
+            ...one,
+            event: { ...one.event, messageId: `f${nth}-${one.event.messageId}` },
+          })),
+        );
+      }
+      await s.append(makeEntry({ messageId: "m1", source: "shop" }));
+      const found: string[] = [];
+      let [after, pages]: [QueuePosition, number] = [{ dueAt: 0, id: 0 }, 0];
+      for (let more = true; more; pages += 1) {
+        const page = await s.store().readQueue(makeAsk({ notOf: new Set(["flood"]), after, limit: 10 }));
+        found.push(...ids(page.deliveries));
+        ({ more } = page);
+        assert.ok(!more || (page.upTo && page.upTo.id > after.id), "it goes on");
+        after = page.upTo ?? after;
+      }
+      assert.deepEqual([found, pages > 1], [["m1"], true]);
     });
 
     it("takes nothing out by reading", async () => {

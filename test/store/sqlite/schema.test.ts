@@ -95,16 +95,10 @@ async function recordStatements(): Promise<{ readonly db: Database; readonly sta
   const flush = (): void => {};
   const caughtUp = async (): Promise<void> => {};
   const tables = createTables(recording, { flush, report });
-  const {
-    counts,
-    repeats,
-    kept,
-    segmentRows: rows,
-    openSegments: { open },
-  } = tables;
+  const { counts, repeats, kept, segmentRows: rows, openSegments } = tables;
   const commits = {} as Commits;
   createStoredClocks(recording, { commits, meta: createMeta(recording, { clock, report }) });
-  createReadQueue(recording, { report, rows, open });
+  createReadQueue(recording, { report, rows, ...openSegments });
   createBacklog(recording, { counts, rows, caughtUp });
   createReads(recording, { kept, repeats });
   const notices = createNotices(recording, { kept, commits, clock });
