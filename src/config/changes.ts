@@ -92,6 +92,7 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
     ...choiceChange("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
     ...choiceChange("rate", rateText(was), rateText(is)),
+    ...choiceChange("order", was.order, is.order),
   ];
 }
 

@@ -143,7 +143,7 @@ function* interpret(whole: Whole, { input, references, origins }: Context): Step
   all.push(...checks.warnOfOpenSecrets(tree, { ...whole, open: openFiles(whole, input), origins }));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks, certificates });
   if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
-  if (config) all.push(...checks.warnOfLargePortions(tree, config));
+  if (config) all.push(...checks.warnOfLargePortions(tree, config), ...checks.warnOfSharedOrder(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }
@@ -247,6 +247,8 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
 
 type NotifierAs = DeliveryPolicy & { readonly name: string; readonly tlses: readonly (WebhookTls | null)[] };
 
+const AS_DESTINATION = { body: "default", historical: "accept", order: "none" } as const;
+
 /** It is sent to as a destination that no rule leads events to. */
 function buildNotifier(
   entry: string,
@@ -257,7 +259,7 @@ function buildNotifier(
   const webhooks = [{ url, headers, ca, cert, key }];
   const destination = {
     ...as,
-    ...buildDestination({ ...others, body: "default", historical: "accept", webhooks }, tlses),
+    ...buildDestination({ ...others, ...AS_DESTINATION, webhooks }, tlses),
   };
   return { name: entry, on, failingFor, repeat, perHour, destination };
 }

@@ -247,6 +247,13 @@ const destination = v.strictObject({
       the number of webhooks, which are asked together.`,
     leftOut: "what the rate allows in a second, and a request for each webhook at least",
   }),
+  order: key(v.optional(oneOf(["none", "user"]), "none"), {
+    description:
+      "Whether the deliveries of one user go out one after the other, in the order of acceptance: none or user.",
+    example: "user",
+    more: `With user, a delivery waits until each earlier one of its user is delivered or given up; other users go on. For a
+      receiver that needs it: one event that it refuses for hours holds back the later ones of its user.`,
+  }),
 });
 
 const files = list(ruled(INCLUDE), { of: "paths or patterns", max: 100, example: "[conf.d/*.yaml]" });

@@ -59,6 +59,15 @@ export function warnOfUnspecified(root: Tree, { destinations }: Config): readonl
   );
 }
 
+/** Each daemon only keeps the order of the calls that it has accepted. */
+export function warnOfSharedOrder(root: Tree, { outbox, destinations }: Config): readonly Finding[] {
+  if (outbox.postgres === null) return [];
+  const ordered = destinations.flatMap(({ name }) => child(root, "destinations", name, "order") ?? []);
+  const message =
+    "holds among the calls that one daemon accepts, and others may share outbox.url: have the balancer send all calls of a user to the same daemon";
+  return ordered.filter(({ value }) => value === "user").map((tree) => warningAt(tree, message));
+}
+
 /** The share of the outbox from which on settled deliveries are removed early to make room (store/room.ts). */
 const CROWDED = 0.9;
 

@@ -154,7 +154,11 @@ export type Destination = DeliveryPolicy & {
   readonly standardWebhooks: boolean;
   /** Null: as fast as it takes them. */
   readonly rate: RateLimit | null;
+  /** `user`: the deliveries of one user go out one after the other, in the order of acceptance. */
+  readonly order: Order;
 };
+
+export type Order = "none" | "user";
 
 /** One URL that receives POSTs, with the headers that every request to it carries. */
 export type Webhook = {

@@ -203,8 +203,11 @@ export type Rescue = () => Promise<{ readonly size: number; readonly bytes: Read
 
 /** Changes that the daemon must learn at once and did not make itself through the port concerned. */
 export type StoreChange =
-  /** Waiting deliveries have moved to another queue or destination, or to this daemon: they must be read again. */
-  | { readonly kind: "moved" }
+  /**
+   * Waiting deliveries have moved to another queue or destination, or to this daemon: they must be read again. `what`: whether
+   * these are only deliveries that the operator has sent again, which are retries that are due now.
+   */
+  | { readonly kind: "moved"; readonly what: "all" | "retries" }
   /** These no longer wait and must not be sent. `elsewhere`: another daemon has ended their wait, and has said so in its log. */
   | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[]; readonly elsewhere?: true }
   /** These now belong to another daemon: everything known about them here is dropped. */

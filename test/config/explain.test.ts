@@ -116,6 +116,7 @@ destinations:
     # concurrency:                      # default: delivery.concurrency
     # rate:                             # default: as fast as it takes them
     # burst:                            # default: what the rate allows in a second, and a request for each webhook at least
+    order: none                         # default
 
 # include:                              # default: no other file
 # notify:                               # default: nobody is told

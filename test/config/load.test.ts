@@ -51,6 +51,7 @@ destinations:
     concurrency: 8
     rate: 30/m
     burst: 5
+    order: user
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
@@ -122,6 +123,7 @@ describe("loadConfig", () => {
           standardWebhooks: false,
           ...{ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
           rate: null,
+          order: "none",
         },
       ],
       notify: [],
@@ -205,6 +207,7 @@ describe("loadConfig", () => {
           standardWebhooks: true,
           ...{ timeout: 30 * SECOND, cutoff: 7 * DAY, concurrency: 8 },
           rate: { requests: 30, per: MINUTE, burst: 5 },
+          order: "user",
         },
         {
           name: "erp",
@@ -220,6 +223,7 @@ describe("loadConfig", () => {
           standardWebhooks: false,
           ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
           rate: null,
+          order: "none",
         },
       ],
       notify: [

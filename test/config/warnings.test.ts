@@ -107,6 +107,26 @@ describe("a destination that goes beyond the specification", () => {
   });
 });
 
+describe("an order", () => {
+  const withKeys = (keys: string) => toldOf(`${HEAD}${DESTINATIONS}    ${keys}\n`);
+
+  it("is of users, or there is none", () => {
+    for (const good of ["user", "none"]) assert.deepEqual(withKeys(`order: ${good}`), [], good);
+    assert.deepEqual(withKeys("order: users"), [
+      'error destinations.crm.order must be none or user: did you mean user? (got "users")',
+    ]);
+  });
+
+  it("is pointed out where several daemons may share the outbox", () => {
+    const shared = `outbox: { url: "postgres://fairlead@db.example.com/fairlead?sslmode=verify-full" }\n`;
+    const told = (order: string) => toldOf(`${shared}${HEAD}${DESTINATIONS}    order: ${order}\n`);
+    assert.deepEqual(told("user"), [
+      "warning destinations.crm.order holds among the calls that one daemon accepts, and others may share outbox.url: have the balancer send all calls of a user to the same daemon",
+    ]);
+    assert.deepEqual(told("none"), []);
+  });
+});
+
 describe("a rate", () => {
   const withKeys = (keys: string) => toldOf(`${HEAD}${DESTINATIONS}    ${keys}\n`);
 

@@ -20,6 +20,7 @@ function destination(name: string): Destination {
     sharedSecrets: [],
     standardWebhooks: false,
     rate: null,
+    order: "none",
     ...DELIVERY,
   };
 }

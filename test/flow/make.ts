@@ -46,6 +46,7 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
     sharedSecrets: [],
     standardWebhooks: false,
     rate: null,
+    order: "none",
     ...DELIVERY,
     ...destination,
   };

@@ -164,7 +164,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
   const intake = createIntakes(engine, { ...users, notices, room, caughtUp });
   const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
   const steps = createReplaySteps({ engine, ...users });
-  const moved = (): void => tell({ kind: "moved" });
+  const moved = (): void => tell({ kind: "moved", what: "retries" });
   const rounds = await startRounds(engine);
 
   return {
@@ -252,8 +252,8 @@ async function startRounds({
   pace,
 }: Engine): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController();
-  const moved = (): void => tell({ kind: "moved" });
-  news.on("moved", moved, { missed: moved });
+  const moved = (): void => tell({ kind: "moved", what: "all" });
+  news.on("moved", (what) => tell({ kind: "moved", what: what === "retries" ? what : "all" }), { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
   news.on("withdrawn", (deliveries) =>
     tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[], elsewhere: true }),

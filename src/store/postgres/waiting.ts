@@ -51,7 +51,7 @@ export function createWaiting(engine: WaitingParts): WaitingDeliveries {
         if (moved.length > 0) await news.announce(tx, "moved");
         return { moved: moved.length, doubled: doubled.length, more: await isLeft(kept, by.from) };
       });
-      if (!isFault(moved) && moved.moved > 0) tell({ kind: "moved" });
+      if (!isFault(moved) && moved.moved > 0) tell({ kind: "moved", what: "all" });
       return moved;
     },
   };
