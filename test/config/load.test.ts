@@ -240,6 +240,8 @@ describe("loadConfig", () => {
             types: null,
             historical: "accept",
             filter: null,
+            template: null,
+            noticeTemplate: null,
             webhooks: [
               {
                 url: "https://ops.example.com/fairlead",
