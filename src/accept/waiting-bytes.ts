@@ -12,6 +12,7 @@ import type { Source } from "../model/config.ts";
 import type { Delivery, DeliveryKey, Settlement } from "../model/delivery.ts";
 import { StoreAway } from "../model/fault.ts";
 import type { Observer } from "../model/observer.ts";
+import { storedBodyFor } from "../model/payload.ts";
 import type { Backlog, Clock, Queue, QueuePosition, ReadQueue, Settle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { createRounds, type Rest } from "../model/rounds.ts";
@@ -95,7 +96,7 @@ export function createWaitingBytes(world: WaitingBytesWorld): WaitingBytes {
   function addAccepted(source: string, deliveries: readonly Delivery[]): void {
     const [first] = deliveries;
     if (!first) return;
-    const size = deliveries.length * sizeOf(first);
+    const size = deliveries.reduce((sum, one) => sum + sizeOf(one), 0);
     add(state.sums, source, size);
     if (state.walk && !state.walk.isOlder(first)) add(state.walk.sums, source, size);
   }
@@ -150,8 +151,9 @@ function keptOf({ sums }: Walk, watched: ReadonlySet<string>): Sums {
   return new Map([...sums].filter(([name]) => watched.has(name)));
 }
 
-function sizeOf({ body }: Pick<Delivery, "body">): number {
-  return Buffer.byteLength(body) + BESIDE_BODY;
+/** Without the payloads of other destinations: a delivery that is read again may not have them. */
+function sizeOf({ body, destination }: Pick<Delivery, "body" | "destination">): number {
+  return Buffer.byteLength(storedBodyFor(body, destination)) + BESIDE_BODY;
 }
 
 function add(sums: Sums, source: string, size: number): void {
