@@ -142,6 +142,7 @@ function* interpret(whole: Whole, { input, references, origins }: Context): Step
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   all.push(...checks.warnOfOpenSecrets(tree, { ...whole, open: openFiles(whole, input), origins }));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks, certificates });
+  all.push(...checks.warnOfSameWay(tree));
   if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
   if (config) all.push(...checks.warnOfLargePortions(tree, config), ...checks.warnOfSharedOrder(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
