@@ -252,7 +252,11 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   ports.metrics.expose(store);
   ports.metrics.watch(() => {
     const served = config().destinations.filter(({ enabled }) => enabled);
-    return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
+    return served.map((one) => ({
+      destination: one.name,
+      ...health.of(one),
+      heldBack: deliver.heldBack.of(one).counts,
+    }));
   });
   const sendTest = createSendTest({ accept, clock, random });
   const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
@@ -342,6 +346,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     tryNow: deliver.tryNow,
     retry: deliver.retry,
     webhooks: health,
+    heldBack: deliver.heldBack,
     health: store.health,
     rescue: store.rescue,
     replay: store.replay,
