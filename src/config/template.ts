@@ -10,8 +10,8 @@ import {
   type Template,
   type TemplateFields,
 } from "../model/template.ts";
-import { issuePath } from "./fields.ts";
-import { FREE } from "./key.ts";
+import { issuePath, oneOf } from "./fields.ts";
+import { FREE, key, TEMPLATE_FORM } from "./key.ts";
 import { suggest } from "./suggest.ts";
 
 /** What a template for an event may refer to: the fields of the call, and a few more. */
@@ -29,11 +29,31 @@ export type ParsedTemplate =
   /** The paths are within the template. */
   | { readonly faults: readonly TemplateFault[] };
 
+/** The key `body` of a destination. */
+export function bodyKey() {
+  const entries = {
+    template: key(template(EVENT_FIELDS), {
+      description: "The JSON that it gets of each call, with references such as {{ properties.total }} in its texts.",
+      example: { text: "{{ user }}: {{ event }}" },
+    }),
+  };
+  const choice = v.union([oneOf(["default"]), v.strictObject(entries)], "must be default, or a map with a template");
+  return key(v.optional(v.pipe(choice, v.metadata({ form: "`default`, or map with a `template`" })), "default"), {
+    description: "What it gets of each call: default, the body of the specification, or a template of your own.",
+    more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/payloads.md has a recipe
+      for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
+      are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
+      \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`. Notices that a user is to be deleted keep the body of the
+      specification.`,
+    example: { template: { text: "{{ user }}: {{ event }}" } },
+  });
+}
+
 /** A template for payloads. */
 export function template(fields: TemplateFields) {
   return v.pipe(
     v.any(),
-    v.metadata({ form: "template: JSON as YAML, with `{{ references }}` in its texts", [FREE]: [] }),
+    v.metadata({ form: TEMPLATE_FORM, [FREE]: [] }),
     v.rawTransform<unknown, Template>(({ dataset, addIssue, NEVER }) => {
       const parsed = parseTemplate(dataset.value, fields);
       if ("template" in parsed) return parsed.template;

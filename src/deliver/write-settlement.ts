@@ -7,7 +7,7 @@ import type { LoopWorld } from "./loop.ts";
 /** How often a stopping daemon tries to write a settlement, once a second. */
 const TRIES_WHEN_STOPPING = 5;
 
-type WriteWorld = Pick<LoopWorld, "settle" | "clock" | "report" | "stopping" | "limits">;
+type WriteWorld = Pick<LoopWorld, "settle" | "clock" | "observer" | "report" | "stopping" | "limits">;
 
 type Written = Exclude<Awaited<ReturnType<Settle>>, Fault>;
 
@@ -21,11 +21,14 @@ export async function writeSettlement(
   settlement: Settlement,
   world: WriteWorld,
 ): Promise<Written | null> {
-  const { clock, report, stopping, limits } = world;
+  const { clock, observer, report, stopping, limits } = world;
   let triesLeft = TRIES_WHEN_STOPPING;
   while (triesLeft > 0 && !limits.released()) {
     const written = await world.settle(delivery, settlement);
-    if (written === "written") report.settled(delivery, settlement);
+    if (written === "written") {
+      report.settled(delivery, settlement);
+      if (settlement.state === "failed" || settlement.state === "expired") observer.givenUp(delivery, settlement);
+    }
     if (!isFault(written)) return written;
     if (stopping.aborted) triesLeft -= 1;
     await clock.sleep(SECOND, limits.signal);

@@ -24,6 +24,12 @@ export function render(template: Template, fields: object): Rendered {
   return { text: cut ?? "null", shortened: true };
 }
 
+/** What templates refer to, of an event: its body, with names that all types of call have, its source, and its user. */
+export function fieldsOf(body: { readonly [key: string]: unknown }, source: string): object {
+  const userId = body.userId ?? body["User ID"];
+  return { ...body, userId, previousId: body["Previous ID"], user: userId ?? body.anonymousId, source };
+}
+
 type Bounds = { readonly most: number; readonly ofValue: number };
 
 /** Null as soon as it gets longer than `most`. */

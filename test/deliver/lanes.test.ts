@@ -14,6 +14,7 @@ function destination(name: string): Destination {
     types: null,
     historical: "accept",
     filter: null,
+    template: null,
     webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
     sharedSecrets: [],
     standardWebhooks: false,

@@ -23,6 +23,7 @@ import type { Engine } from "./engine.ts";
 import { OutboxRefused } from "./errors.ts";
 import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
+import { createMarks } from "./marks.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { prepareSchema } from "./migrate.ts";
 import { openNews } from "./news.ts";
@@ -180,6 +181,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     members: createMembers(engine, users),
     deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance }),
     clocks: await openStoredClocks(engine),
+    marks: createMarks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
     sharing: createSharing(engine),

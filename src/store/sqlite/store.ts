@@ -17,7 +17,7 @@ import { createIndexCheck } from "./index-check.ts";
 import { findLostCommits } from "./log-check.ts";
 import { createReads } from "./lookup.ts";
 import { createMembers } from "./members.ts";
-import { createMeta, type Meta } from "./meta.ts";
+import { createMarks, createMeta, type Meta } from "./meta.ts";
 import { createNotices } from "./notices.ts";
 import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
@@ -175,6 +175,7 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     deletions: createStoredDeletions(db, { tables, clock, commits, room, size, notices, report }),
     members: createMembers(db, { tables, commits, waits: withdrawal.waits }),
     clocks: createStoredClocks(db, { commits, meta }),
+    marks: createMarks(db, { commits, meta }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
     timeline: meta.timeline,
