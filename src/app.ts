@@ -260,7 +260,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   ports.metrics.watch(() => servedWebhooks(config(), { health, deliver }));
   const { notifying, sendTest } = wireNotifying(store, { accept, health, deliver }, context);
   const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
-  const admin = wireAdmin(store, adminParts, context);
+  const admin = wireAdmin({ ...store, waiting: waitingBytes.countingAfter(store.waiting) }, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,

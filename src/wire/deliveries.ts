@@ -88,7 +88,7 @@ export const deliveryDetail = named(
       "The webhooks that have refused it for good.",
       v.array(v.strictObject({ url: v.string(), reason: v.string() })),
     ),
-    body: about("What every receiver gets, byte for byte.", v.string()),
+    body: about("What its receivers get, byte for byte.", v.string()),
     requests: about(
       "The request by the current config. `***` replaces the values of headers that the config sets.",
       v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
