@@ -117,6 +117,7 @@ describe("loadConfig", () => {
           historical: "accept",
           filter: null,
           template: null,
+          order: "none",
           noticeTemplate: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
