@@ -117,7 +117,6 @@ describe("loadConfig", () => {
           historical: "accept",
           filter: null,
           template: null,
-          order: "none",
           noticeTemplate: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
@@ -242,6 +241,7 @@ describe("loadConfig", () => {
             historical: "accept",
             filter: null,
             template: null,
+            order: "none",
             noticeTemplate: null,
             webhooks: [
               {
