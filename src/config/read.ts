@@ -14,7 +14,7 @@ import {
 import { type Anchors, FOR_ALIASES, isMergeKey, mergedMaps, NO_ANCHORS, UNKNOWN_ALIAS } from "./anchors.ts";
 import { DEEPEST } from "./compose.ts";
 import { isSecretKey, keyText, markBefore } from "./hide.ts";
-import { isOfCalls, isOfTemplate, type Shape, shapeOf } from "./key.ts";
+import { formOf, isOfCalls, isOfTemplate, type Shape, shapeOf } from "./key.ts";
 import { errorAt, type Finding, keyPath, quote, warningAt } from "./problems.ts";
 import { BARE_TEMPLATE, doubtText, type Origin, type References } from "./references.ts";
 import type { Steps } from "./steps.ts";
@@ -114,6 +114,10 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   }
   if (shape.kind === "scalar" && isMap(node) && reading.text.startsWith("{{", node.range?.[0])) {
     return broken(reading, { path: tree.path, at: node.range?.[0] ?? tree.at }, BARE_TEMPLATE);
+  }
+  // valibot takes a list for a map that may have no keys.
+  if (isSeq(node) && shape.kind === "scalar" && shapeOf(schema, "map").kind === "map") {
+    return broken(reading, tree, withGot(`must be ${formOf(schema).replaceAll("`", "")}`, tree));
   }
   // Of the wrong kind: valibot reports it, whatever is in it.
   if (isMap(node)) return new Map();
