@@ -243,6 +243,7 @@ describe("loadConfig", () => {
             template: null,
             order: "none",
             noticeTemplate: null,
+            order: "none",
             webhooks: [
               {
                 url: "https://ops.example.com/fairlead",
