@@ -241,7 +241,6 @@ describe("loadConfig", () => {
             historical: "accept",
             filter: null,
             template: null,
-            order: "none",
             noticeTemplate: null,
             order: "none",
             webhooks: [
