@@ -233,7 +233,8 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
     filter: buildFilter({ events, where, sample }),
     sources,
     types,
-    template: body === "default" ? null : body.template,
+    template: body === "default" ? null : (body.template ?? null),
+    noticeTemplate: body === "default" ? null : (body.deletion ?? null),
     webhooks: webhooks.map(({ url, headers }, index) => ({
       url,
       headers: Object.entries(headers).map(([header, value]) => [header, new Secret(value)] as const),

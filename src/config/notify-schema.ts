@@ -6,7 +6,7 @@ import type { TemplateFields } from "../model/template.ts";
 import { DAY } from "../model/units.ts";
 import { count, duration, flag, list, oneOf } from "./fields.ts";
 import { key } from "./key.ts";
-import { bodyKey } from "./template.ts";
+import { bodyKey, template } from "./template.ts";
 import { signing, webhook } from "./webhook-schema.ts";
 
 const kinds = list(oneOf(NOTICE_KINDS), { of: "kinds", empty: "must name a kind: leave it out for all of them" });
@@ -17,13 +17,20 @@ const NOTICE_FIELDS: TemplateFields & { readonly plain: readonly (keyof Message)
   objects: ["facts"],
 };
 
-const noticeBody = bodyKey(NOTICE_FIELDS, {
-  description: "What it gets: default, JSON with all that is known, or a template of your own.",
-  template: "The JSON that it gets of each notification, with references such as {{ title }} in its texts.",
-  more: `For a chat or a telephone: docs/notify.md has recipes. A template is written as that of a destination. It refers to
-    \`kind\`, \`state\`, \`title\`, \`text\`, \`at\`, \`host\` and \`facts\`.`,
-  example: { text: "{{ title }}" },
-});
+const noticeBody = bodyKey(
+  {
+    template: key(template(NOTICE_FIELDS), {
+      description: "The JSON that it gets of each notification, with references such as {{ title }} in its texts.",
+      example: { text: "{{ title }}" },
+    }),
+  },
+  {
+    description: "What it gets: default, JSON with all that is known, or a template of your own.",
+    more: `For a chat or a telephone: docs/notify.md has recipes. A template is written as that of a destination. It refers to
+      \`kind\`, \`state\`, \`title\`, \`text\`, \`at\`, \`host\` and \`facts\`.`,
+    example: { text: "{{ title }}" },
+  },
+);
 
 export const notifier = v.strictObject({
   enabled: key(v.optional(flag(), true), {

@@ -23,33 +23,52 @@ export const EVENT_FIELDS: TemplateFields = {
   objects: ["properties", "traits", "context", "integrations"],
 };
 
+const NOTICE_FIELDS: TemplateFields = { plain: ["type", "user", "userId", "source", "timestamp"], objects: [] };
+
 export type TemplateFault = { readonly message: string; readonly path: readonly (string | number)[] };
 export type ParsedTemplate =
   | { readonly template: Template }
   /** The paths are within the template. */
   | { readonly faults: readonly TemplateFault[] };
 
-type BodyManual = Pick<Manual, "description" | "more"> & { readonly template: string; readonly example: object };
+type BodyManual = Pick<Manual, "description" | "more"> & { readonly example: object };
 
-/** A key `body`, with a template that may refer to these fields. `example`: a template. */
-export function bodyKey(fields: TemplateFields, { description, more = "", template: what, example }: BodyManual) {
-  const entries = { template: key(template(fields), { description: what, example: { ...example } }) };
-  const choice = v.union([oneOf(["default"]), v.strictObject(entries)], "must be default, or a map with a template");
-  const body = v.pipe(choice, v.metadata({ form: "`default`, or map with a `template`" }));
+/** A key `body`: `default`, or templates. */
+export function bodyKey<const Templates extends v.ObjectEntries>(
+  templates: Templates,
+  { description, more = "", example }: BodyManual,
+) {
+  const choice = v.union([oneOf(["default"]), v.strictObject(templates)], "must be default, or a map with a template");
+  const body = v.pipe(choice, v.metadata({ form: "`default`, or a map with a `template`" }));
   return key(v.optional(body, "default"), { description, more, example: { template: { ...example } } });
 }
 
-/** The key `body` of a destination. */
-export const eventBody = bodyKey(EVENT_FIELDS, {
-  description: "What it gets of each call: default, the body of the specification, or a template of your own.",
-  template: "The JSON that it gets of each call, with references such as {{ properties.total }} in its texts.",
-  more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/payloads.md has a recipe
-    for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
-    are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
-    \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`. Notices that a user is to be deleted keep the body of the
-    specification.`,
-  example: { text: "{{ user }}: {{ event }}" },
-});
+/** That of a destination. */
+export const eventBody = bodyKey(
+  {
+    template: key(v.optional(template(EVENT_FIELDS)), {
+      description: "The JSON that it gets of each call, with references such as {{ properties.total }} in its texts.",
+      example: { text: "{{ user }}: {{ event }}" },
+      leftOut: "the body of the specification",
+    }),
+    deletion: key(v.optional(template(NOTICE_FIELDS)), {
+      description: "The JSON that it gets of a notice that a user is to be deleted.",
+      more: `It can refer to \`userId\`, \`user\`, \`type\`, \`source\` and \`timestamp\`. Without it, the notice is as the
+        specification has it, which a chat refuses: the deletion request then fails, and says which destination has not
+        been told.`,
+      example: { text: "Please delete what there is about {{ userId }}." },
+      leftOut: "the body of the specification",
+    }),
+  },
+  {
+    description: "What it gets of each call: default, the body of the specification, or a template of your own.",
+    more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/payloads.md has a recipe
+      for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
+      are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
+      \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`.`,
+    example: { text: "{{ user }}: {{ event }}" },
+  },
+);
 
 /** A template for payloads. */
 export function template(fields: TemplateFields) {

@@ -117,6 +117,7 @@ describe("loadConfig", () => {
           historical: "accept",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
@@ -186,6 +187,7 @@ describe("loadConfig", () => {
           historical: "skip",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -215,6 +217,7 @@ describe("loadConfig", () => {
           historical: "accept",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
@@ -238,6 +241,7 @@ describe("loadConfig", () => {
             historical: "accept",
             filter: null,
             template: null,
+            noticeTemplate: null,
             order: "none",
             webhooks: [
               {
@@ -250,6 +254,7 @@ describe("loadConfig", () => {
             standardWebhooks: true,
             ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
             rate: null,
+            order: "none",
           },
         },
       ],
@@ -401,6 +406,9 @@ describe("loadConfig", () => {
   it("gives up on a file that is nested without end", () => {
     assert.match(errorsOf("[".repeat(100_000)).join(), /nested too deeply/);
     assert.match(errorsOf("- ".repeat(100_000)).join(), /nested too deeply/);
+    const nested = (levels: number) => errorsOf(`log: ${"[".repeat(levels)}${"]".repeat(levels)}\n`).join();
+    assert.doesNotMatch(nested(99), /too deeply/);
+    assert.match(nested(100), /:1:105: lists or maps are nested too deeply: at most 100 levels/);
   });
 
   it("does not mind a byte order mark and Windows line ends", () => {
