@@ -142,5 +142,5 @@ function ofClock(world: FactsWorld): Fact {
 
 /** Names the machine where there may be others. */
 function on(what: string, { sharing, host }: Pick<FactsWorld, "sharing" | "host">): string {
-  return sharing === null ? what : `${what} on ${host}`;
+  return sharing === null || host === "" ? what : `${what} on ${host}`;
 }
