@@ -11,6 +11,7 @@ import { createFalseClock, START } from "./clock.ts";
 import { type DaemonOptions, startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, makeNotifier, OPS, URL_A, URL_B } from "./make.ts";
 import type { Behaviour } from "./network.ts";
+import { ONLY_SQLITE } from "./outbox.ts";
 
 const CALL = { type: "track", userId: "u1", event: "Signed Up" };
 const NOTIFY = [makeNotifier()];
@@ -262,7 +263,7 @@ describe("what else is told", () => {
     assert.equal(told(d).length, 1);
   });
 
-  it("a clock that is wrong, and that it is right again", async () => {
+  it("a clock that is wrong, and that it is right again", ONLY_SQLITE, async () => {
     await using d = await start({}, { clock: createFalseClock(Date.UTC(1972, 0, 1)) });
     await d.clock.advance("2m");
     assert.deepEqual(titles(d), ["The machine's clock is wrong"]);
