@@ -20,18 +20,7 @@ export * from "./errors.ts";
 export * from "./memory-transport.ts";
 export type { Options } from "./options.ts";
 export type { Fetch, FetchInit, FetchResponse } from "./platform.ts";
-export * from "./receive/calls.ts";
-// For receivers of Fairlead's webhooks. That for Hono is in `fairlead/client/hono`.
-export {
-  type Handler,
-  type NodeRequest,
-  type NodeResponse,
-  nodeReceiver,
-  type ReceiveOptions,
-  receiver,
-  type Secrets,
-  verifySignature,
-} from "./receive/receiver.ts";
+export * from "./receive/receive.ts";
 export type { FlushReport } from "./report.ts";
 
 export type CloseOptions = {
