@@ -49,8 +49,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "admin/dashboard.ts": ["model/", "http/", "hono", "dist/dashboard.js"],
   // Runs in the browser: of the daemon it knows what its API answers, and the words for it.
   "dashboard/": ["wire/", "model/rules.ts", "hono", "uplot"],
-  // Publishable alone: types of the model, and the check of a signature.
-  "client/": ["model/", "webhook/signature.ts"],
+  // Publishable alone: types of the model, the check of a signature, and the word that was probably meant.
+  "client/": ["model/", "webhook/signature.ts", "config/suggest.ts"],
   "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "wire/", "commander", "valibot"],
