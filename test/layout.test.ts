@@ -56,6 +56,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "wire/", "commander", "valibot"],
   "cli/schema.ts": ["model/", "config/", "runtime/", "commander", "config.example.yaml", "docs/config.md"],
   "cli/route.ts": ["model/", "config/", "runtime/", "client/", "wire/", "commander", "accept/try-call.ts"],
+  // The places of JSON in its text.
+  "cli/types/places.ts": ["model/", "config/", "yaml"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "cli/outbox-file.ts": ["model/", "config/", "runtime/", "store/"],
   // Opens the outboxes of both engines.
