@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import manifest from "../../package.json" with { type: "json" };
@@ -46,7 +47,7 @@ describe("the package of the client library", () => {
       ["fairlead", manifest.version, "MIT", undefined],
     );
     const files = (await readdir(installed)).filter((name) => !name.startsWith("."));
-    assert.deepEqual(files.toSorted(), ["LICENSE", "README.md", "cjs", "lib", "package.json"]);
+    assert.deepEqual(files.toSorted(), ["LICENSE", "README.md", "browser", "cjs", "lib", "package.json"]);
     const targets = Object.values<Targets>(made.exports).flatMap(pathsOf);
     assert.ok(targets.length > 0);
     for (const path of targets) assert.ok(existsSync(join(installed, path)), path);
@@ -64,6 +65,13 @@ describe("the package of the client library", () => {
     const { buffer } = new Uint8Array(await readFile(join(folder, archive)));
     const { messages } = await publint({ strict: true, pack: { tarball: buffer } });
     assert.deepEqual(messages, []);
+  });
+
+  it("has a bundle for pages of at most 6 KB as they get it", async () => {
+    const bundle = await readFile(join(folder, "node_modules/fairlead/browser/fairlead.min.js"));
+    const bytes = gzipSync(bundle, { level: 9 }).length;
+    assert.ok(bytes <= 6 * 1_024, `${bytes} bytes`);
+    assert.doesNotMatch(bundle.toString(), /\b(?:node:|require\(|import\b)/);
   });
 
   it("leaves out of a bundle what the program does not use", PATIENT, async () => {
@@ -179,7 +187,16 @@ for (const { name, run } of RUNTIMES) {
   });
 }
 
-const ENTRIES = [".", "./client", "./client/hono", "./package.json", "./receive", "./receive/hono"];
+const ENTRIES = [
+  ".",
+  "./browser",
+ 
+  "./client",
+  "./client/hono",
+  "./package.json",
+  "./receive",
+  "./receive/hono",
+];
 
 /** Those that have a receiver. That for Hono has another name. */
 const NAMES = ["fairlead", "fairlead/client", "fairlead/receive"];

@@ -20,6 +20,7 @@ export function pack(folder: string): void {
   compile(join(folder, "lib"), "esnext");
   compile(join(folder, "cjs"), "commonjs");
   writeJson(join(folder, "cjs/package.json"), { type: "commonjs" });
+  bundle("src/client/browser/analytics.ts", join(folder, "browser/fairlead.min.js"));
   const { version, license } = readJson("package.json");
   const { name, ...manifest } = readJson("src/client/manifest.json");
   const made = { name, version, license, ...manifest, ...entries(manifest.exports as Exports) };
@@ -38,6 +39,13 @@ function compile(folder: string, module: "esnext" | "commonjs"): void {
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     if (name.endsWith(".d.ts")) nameModules(join(folder, name));
   }
+}
+
+/** For pages without a build of their own: one file, an ES module. */
+function bundle(entry: string, file: string): void {
+  const args = ["build", entry, "--minify", "--target", "browser", "--outfile", file];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: "utf8" });
+  if (status !== 0) throw new Error(`cannot bundle ${entry}:\n${stdout}${stderr}`);
 }
 
 type Exports = Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
