@@ -73,7 +73,7 @@ export const deliveryDetail = named(
       "The webhooks that have refused it for good.",
       v.array(v.strictObject({ url: v.string(), reason: v.string() })),
     ),
-    body: about("What every receiver gets, byte for byte.", v.string()),
+    body: about("What its receivers get, byte for byte.", v.string()),
     requests: about(
       "The request by the current config. `***` replaces the values of headers that the config sets.",
       v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
@@ -161,6 +161,10 @@ export const triedCall = about(
             gets: v.boolean(),
             rule: about("The rule that keeps it away; null if it gets it.", v.nullable(v.picklist(SKIP_RULE_NAMES))),
             why: about("In words, with what was found in the call.", v.string()),
+            body: about(
+              "What it would get by its template. Null if it has none and gets the body of the specification, or gets nothing.",
+              v.nullable(v.string()),
+            ),
           }),
         ),
       ),

@@ -7,6 +7,7 @@ import { go, pathTo } from "../address.ts";
 import { usePolled } from "../api.ts";
 import { laidOut } from "../json.ts";
 import { Ago, Coded, Empty, Facts, Heading, Loaded, Moment, Section, State, Table } from "../parts.tsx";
+import * as words from "../words.ts";
 import { TryCall } from "./try-call.tsx";
 
 type Trail = Received<typeof trail>;
@@ -191,12 +192,19 @@ function Seen({ story: { seen } }: { readonly story: Trail }): JSX.Element | nul
   );
 }
 
-function Unknown({ story: { messageId, complete, rejectedSince } }: { readonly story: Trail }): JSX.Element {
+function Unknown({ story: { messageId, complete, rejectedSince, limited } }: { readonly story: Trail }): JSX.Element {
   return (
     <Empty title={`Nothing is known of ${messageId}`}>
       {complete ? "" : "Not everything that is kept was searched. "}
       It never came, or its source removed it from what is kept; refusals are remembered since{" "}
       <Ago at={rejectedSince} />. Look at the <a href="/refused">refused</a> ones.
+      {limited.map(({ source, code, since, until, requests }) => (
+        <span key={source}>
+          {" "}
+          From <Moment at={since} /> to <Moment at={until} />, {words.some(requests, "request", "requests")} of {source}{" "}
+          got {code}, of which only the last one is shown there.
+        </span>
+      ))}
     </Empty>
   );
 }
