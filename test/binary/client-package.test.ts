@@ -11,6 +11,7 @@ import { gzipSync } from "node:zlib";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import manifest from "../../package.json" with { type: "json" };
+import sources from "../../src/client/manifest.json" with { type: "json" };
 import { pack } from "../client/pack.ts";
 import { ROOT } from "./binary.ts";
 import { type Process, start } from "./process.ts";
@@ -123,6 +124,17 @@ for (const { name, run } of RUNTIMES) {
       }
     });
 
+    if (name === "Deno") {
+      it("is found by its npm specifier, with its types", PATIENT, async () => {
+        const [file = "", ...args] = run;
+        const path = join(folder, "specifier.ts");
+        await writeFile(path, SPECIFIER);
+        const env = { PATH: process.env.PATH ?? "", NO_COLOR: "1" };
+        const { out } = await finished(start(file, [...args, "--check", path], { folder, env }));
+        assert.deepEqual(out, ["function"]);
+      });
+    }
+
     it("delivers what a program has queued that ends without close, and does not hold it up", PATIENT, async () => {
       await using server = await startServer();
       const began = performance.now();
@@ -187,16 +199,7 @@ for (const { name, run } of RUNTIMES) {
   });
 }
 
-const ENTRIES = [
-  ".",
-  "./browser",
- 
-  "./client",
-  "./client/hono",
-  "./package.json",
-  "./receive",
-  "./receive/hono",
-];
+const ENTRIES = Object.keys(sources.exports).toSorted();
 
 /** Those that have a receiver. That for Hono has another name. */
 const NAMES = ["fairlead", "fairlead/client", "fairlead/receive"];
@@ -206,6 +209,17 @@ type Targets = string | { readonly [condition: string]: Targets };
 function pathsOf(targets: Targets): readonly string[] {
   return typeof targets === "string" ? [targets] : Object.values(targets).flatMap(pathsOf);
 }
+
+const SPECIFIER = `
+import { Analytics, memoryTransport } from "npm:fairlead";
+import { type ReceivedCall, receiver } from "npm:fairlead/receive";
+const analytics = new Analytics<{ Bought: { total: number } }>("key", { fetch: memoryTransport().fetch });
+void analytics.track({ userId: "u", event: "Bought", properties: { total: 1 } });
+// @ts-expect-error
+void analytics.track({ userId: "u", event: "Sold" });
+export const receive = receiver("secret", (call: ReceivedCall) => call.type);
+console.log(typeof receive);
+`;
 
 const TYPED = `
 import { Analytics, memoryTransport, type Options } from "fairlead/client";
