@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { NAME } from "../../src/config/text-rules.ts";
 import { notifyName } from "../../src/model/config.ts";
+import type { Message } from "../../src/model/notice.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { type At, DAY, formatTime, HOUR } from "../../src/model/units.ts";
-import type { Message } from "../../src/notify/message.ts";
 import { noise } from "../model/make.ts";
 import { SLOW } from "../slow.ts";
 import { createFalseClock, START } from "./clock.ts";
@@ -319,6 +319,20 @@ describe("a notification", () => {
     // Whoever hears of trouble holds nothing of users.
     const later = await d.admin("POST", "/api/deletions", { body: { userIds: ["u2"] } });
     assert.deepEqual([deletion.json.untold, later.json.untold], [[], []]);
+  });
+
+  it("cannot be moved to a destination, nor what waits for that to a webhook of notify", async () => {
+    await using d = await start({ [URL_A]: () => 503, [OPS]: () => 503 });
+    for (const [from, to] of [
+      ["crm", "notify:ops"],
+      ["notify:ops", "crm"],
+    ]) {
+      await d.admin("POST", `/api/destinations/${from}/test`, { body: {} });
+      await d.admin("POST", `/api/destinations/${from}/pause`, { body: {} });
+      const { status, json } = await d.admin("POST", `/api/destinations/${from}/move`, { body: { to } });
+      assert.deepEqual([status, json.code], [400, "invalid_request"]);
+      assert.match(String(json.message), /notifications go only to webhooks of notify/);
+    }
   });
 
   it("survives a kill, is not told twice, and is followed by the end of what it told", SLOW, async () => {

@@ -90,7 +90,7 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
           </Empty>
         ) : (
           <Table label="Deliveries of this event" head={["Delivery", "State", "Settled", "Why"]}>
-            {deliveries.map(({ id, state, settledAt, reason, served, destination }) => (
+            {deliveries.map(({ id, state, settledAt, heldBack, reason, served, destination }) => (
               <tr key={id}>
                 <th scope="row">
                   <a href={pathTo("deliveries", id)}>{id}</a>
@@ -102,7 +102,7 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
                   <Ago at={settledAt} absent="not yet" />
                 </td>
                 <td>
-                  {reason ?? ""}
+                  {heldBack ? `waits for ${heldBack.why}` : (reason ?? "")}
                   {served === "yes" || state !== "waiting" ? "" : ` (${destination} is ${served})`}
                 </td>
               </tr>
