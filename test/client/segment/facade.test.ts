@@ -99,17 +99,14 @@ describe("a call through the facade", () => {
   });
 
   it("stays in the queue when the time of a flush is over, and goes out later", async () => {
-    const release = Promise.withResolvers<void>();
-    const transport = memoryTransport(async () => {
-      await release.promise;
-      return 200;
-    });
+    let answer = (_status: number): void => {};
+    const transport = memoryTransport(() => new Promise<number>((resolve) => (answer = resolve)));
     const analytics = make({ httpClient: transport.fetch });
     const heard: unknown[] = [];
     analytics.track(CALL, (error) => heard.push(error));
     await analytics.flush({ timeout: 5 });
     assert.deepEqual(heard, []);
-    release.resolve();
+    answer(200);
     await analytics.flush();
     assert.deepEqual(heard, [undefined]);
   });
