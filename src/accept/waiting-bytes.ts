@@ -52,81 +52,95 @@ type WaitingBytesWorld = {
 /** Bytes by source. */
 type Sums = Map<string, number>;
 
+type State = {
+  watched: ReadonlySet<string>;
+  /** Of those of `watched` that were counted. */
+  sums: Sums;
+  /** The walk that is under way. */
+  walk: Walk | null;
+};
+
 export function createWaitingBytes(world: WaitingBytesWorld): WaitingBytes {
-  const { clock } = world;
-  let watched: ReadonlySet<string> = new Set();
-  /** Those of `watched` that were counted. */
-  let sums: Sums = new Map();
-  let walk: Walk | null = null;
-  let isOutdated = false;
-  let nextAt: At = 0;
-  const rounds = createRounds(clock, round);
+  const state: State = { watched: new Set(), sums: new Map(), walk: null };
+  const counting = createCounting(world, state);
 
   return {
     watch(sources) {
       const names = sources.filter(({ maxWaiting }) => maxWaiting !== null).map(({ name }) => name);
-      watched = new Set(names);
-      sums = new Map([...sums].filter(([name]) => watched.has(name)));
-      if (names.some((name) => !sums.has(name))) countAnew();
+      state.watched = new Set(names);
+      state.sums = new Map([...state.sums].filter(([name]) => state.watched.has(name)));
+      if (names.some((name) => !state.sums.has(name))) counting.countAnew();
     },
-    of: (source) => sums.get(source) ?? null,
+    of: (source) => state.sums.get(source) ?? null,
+    accepted(source, { receipts }) {
+      if (!state.watched.has(source)) return;
+      for (const receipt of receipts) if (receipt.kind === "accepted") addAccepted(source, receipt.deliveries);
+    },
     noting(settle) {
       return function settleAndNote(delivery, settlement) {
         const writing = settle(delivery, settlement);
-        return watched.has(delivery.source) ? note(writing, delivery, settlement) : writing;
+        return state.watched.has(delivery.source) ? note(writing, delivery, settlement) : writing;
       };
     },
-    accepted(source, { receipts }) {
-      if (!watched.has(source)) return;
-      for (const receipt of receipts) {
-        const deliveries = receipt.kind === "accepted" ? receipt.deliveries : [];
-        const [first] = deliveries;
-        if (!first) continue;
-        const size = deliveries.length * sizeOf(first);
-        add(sums, source, size);
-        if (walk && !walk.isOlder(first)) add(walk.sums, source, size);
-      }
-    },
-    countAnew,
-    run: rounds.run,
+    ...counting,
   };
+
+  function addAccepted(source: string, deliveries: readonly Delivery[]): void {
+    const [first] = deliveries;
+    if (!first) return;
+    const size = deliveries.length * sizeOf(first);
+    add(state.sums, source, size);
+    if (state.walk && !state.walk.isOlder(first)) add(state.walk.sums, source, size);
+  }
 
   async function note(writing: ReturnType<Settle>, delivery: Delivery, settlement: Settlement): ReturnType<Settle> {
     const written = await writing;
     if (written !== "written") return written;
-    walk?.settled(delivery, settlement);
-    if (settlement.state !== "waiting") add(sums, delivery.source, -sizeOf(delivery));
+    state.walk?.settled(delivery, settlement);
+    if (settlement.state !== "waiting") add(state.sums, delivery.source, -sizeOf(delivery));
     return written;
   }
+}
 
-  function countAnew(): void {
-    if (watched.size === 0) return;
-    isOutdated = true;
-    rounds.wake();
-  }
+/** Walks through what waits when it is told to, and now and then. */
+function createCounting(world: WaitingBytesWorld, state: State): Pick<WaitingBytes, "countAnew" | "run"> {
+  const { clock, report } = world;
+  let isOutdated = false;
+  let nextAt: At = 0;
+  const { wake, run } = createRounds(clock, round);
+
+  return {
+    countAnew() {
+      isOutdated = true;
+      if (state.watched.size > 0) wake();
+    },
+    run,
+  };
 
   async function round(signal: AbortSignal): Promise<Rest> {
-    if (watched.size === 0) return { kind: "sleep", ms: null };
+    if (state.watched.size === 0) return { kind: "sleep", ms: null };
     if (!isOutdated && clock.now() < nextAt) return { kind: "sleep", ms: nextAt - clock.now() };
     isOutdated = false;
+    const begunAt = clock.now();
     // What was accepted in this millisecond was added before.
-    const own = createWalk(watched, clock.now() + 1);
-    walk = own;
+    const walk = createWalk(state.watched, begunAt + 1);
+    state.walk = walk;
     try {
       await clock.sleep(SETTLING, signal);
-      if (await walkThrough(own, world, signal)) {
-        // A source that has come meanwhile was left out, and is counted next.
-        sums = new Map([...watched].flatMap((name) => (own.names.has(name) ? [[name, own.sums.get(name) ?? 0]] : [])));
-      }
+      if (await walkThrough(walk, world, signal)) state.sums = keptOf(walk, state.watched);
     } catch (error) {
       isOutdated = true;
-      if (!(error instanceof StoreAway)) world.report.unexpected("count what waits", error);
-    } finally {
-      walk = null;
-      nextAt = clock.now() + EVERY;
+      if (!(error instanceof StoreAway)) report.unexpected("count what waits", error);
     }
-    return { kind: "pause", ms: Math.max(PAUSE, PAUSE_FOR_WALK * (clock.now() - own.startedAt - SETTLING)) };
+    state.walk = null;
+    nextAt = clock.now() + EVERY;
+    return { kind: "pause", ms: Math.max(PAUSE, PAUSE_FOR_WALK * (clock.now() - begunAt - SETTLING)) };
   }
+}
+
+/** What a walk has counted. A source that has come meanwhile is counted by the next one. */
+function keptOf({ sums }: Walk, watched: ReadonlySet<string>): Sums {
+  return new Map([...sums].filter(([name]) => watched.has(name)));
 }
 
 function sizeOf({ body }: Pick<Delivery, "body">): number {
@@ -140,8 +154,6 @@ function add(sums: Sums, source: string, size: number): void {
 
 /** Where a walk is, and what it has counted. */
 type Walk = {
-  readonly names: ReadonlySet<string>;
-  readonly startedAt: At;
   readonly sums: Sums;
   begin(destination: string, queue: Queue): void;
   /** Whether the delivery was accepted before the walk began. */
@@ -158,8 +170,6 @@ function createWalk(names: ReadonlySet<string>, startedAt: At): Walk {
   let at: { readonly destination: string; readonly queue: Queue; last: QueuePosition } | null = null;
 
   return {
-    names,
-    startedAt,
     sums,
     isOlder,
     begin(destination, queue) {
@@ -200,7 +210,11 @@ function keyOf({ id, destination }: DeliveryKey): string {
 }
 
 /** Answers whether it came to the end. */
-async function walkThrough(walk: Walk, { readQueue, backlog, clock }: WaitingBytesWorld, signal: AbortSignal) {
+async function walkThrough(
+  walk: Walk,
+  { readQueue, backlog, clock }: WaitingBytesWorld,
+  signal: AbortSignal,
+): Promise<boolean> {
   const waiting = (await backlog.counts()).filter(({ state, count }) => state === "waiting" && count > 0);
   for (const { destination } of waiting) {
     for (const queue of ["first", "retry"] as const) {

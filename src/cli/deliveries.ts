@@ -171,7 +171,7 @@ function summary(shown: number, { limit, most, more }: Asked): string {
 
 /** For people: what it is, its state, its request, and each attempt. `now`: by the wall clock. */
 export function detailWords(one: Detail, now: At): string {
-  return [about(one, now), requests(one), body(one), timeline(one, now)].join("\n\n");
+  return [about(one, now), requests(one), showBody(one.body), timeline(one, now)].join("\n\n");
 }
 
 function about(one: Detail, now: At): string {
@@ -207,7 +207,8 @@ function requests({ requests, destination }: Detail): string {
   return blocks.join("\n");
 }
 
-function body({ body }: Detail): string {
+/** A body, laid out and indented. */
+export function showBody(body: string): string {
   return layOut(body)
     .split("\n")
     .map((line) => printable(`  ${line}`))

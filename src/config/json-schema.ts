@@ -1,4 +1,5 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
+import { FOR_ALIASES } from "./anchors.ts";
 import { FREE, type Manual } from "./key.ts";
 import { configSchema } from "./schema.ts";
 
@@ -23,6 +24,7 @@ export type JsonSchema = {
   readonly maxItems?: number;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
   readonly propertyNames?: JsonSchema;
   readonly additionalProperties?: JsonSchema | boolean;
 };
@@ -41,7 +43,13 @@ export function configJsonSchema(): JsonSchema {
   const { $schema = "", ...root } = toJsonSchema(configSchema, options);
   const title = "Fairlead's config";
   const description = "Every key of the config file. `fairlead schema --example` prints an example.";
-  return { $schema, title, description, ...asWritten(root as Converted, "") };
+  return {
+    $schema,
+    title,
+    description,
+    ...asWritten(root as Converted, ""),
+    patternProperties: { [FOR_ALIASES.source]: {} },
+  };
 }
 
 /** The conversion copies the metadata of a schema. */

@@ -27,8 +27,8 @@ export type Deliver = {
    * None while the daemon stops.
    */
   checkLiveness(): readonly string[];
-  /** The store has moved waiting deliveries: reads them again. */
-  readAgain(): void;
+  /** The store has moved waiting deliveries: reads them again; `retries`: they are all retries now. */
+  readAgain(what: "all" | "retries"): void;
   /** The store has settled these without an attempt: does not send them any more. */
   withdraw(deliveries: readonly DeliveryKey[]): void;
   /** Another daemon has saved these clocks: what it has paused or resumed is so here too. */
@@ -159,8 +159,8 @@ function createTries({ announce, lanes, loops, holds, configured }: TriesWorld):
 /** What the store tells the loops, and asks them. */
 function forStore({ all }: Pick<Loops, "all">): Pick<Deliver, "readAgain" | "withdraw" | "forget" | "sending"> {
   return {
-    readAgain() {
-      for (const loop of all.values()) loop.readAgain();
+    readAgain(what) {
+      for (const loop of all.values()) loop.readAgain(what);
     },
     withdraw(deliveries) {
       for (const [name, ids] of byDestination(deliveries)) all.get(name)?.withdraw(ids);

@@ -13,15 +13,16 @@ import type { Destination, Webhook } from "../model/config.ts";
 import type { Delivery, DeliveryRef, Settlement } from "../model/delivery.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
+import { type At, earliest, type Ms, SECOND } from "../model/units.ts";
 import { destinationBusy, destinationInUse } from "../model/waiting-deliveries.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import type { Clocks, LoopClock } from "./clocks.ts";
 import type { Outage } from "./lane.ts";
 import type { SlotAsk } from "./lanes.ts";
+import { createLines } from "./lines.ts";
 import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
 import { createWaker, type Waker } from "./waker.ts";
-import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
+import { createWindow, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
 
 /** The most deliveries of one destination that may be under way: being sent, or sent with their settlement not written yet. */
 const MOST_UNWRITTEN = 512;
@@ -47,8 +48,8 @@ export type Loop = {
   checkLiveness(): boolean;
   /** Wakes the loop; with `all`, it also sends what is not due yet. */
   tryNow(all: boolean): void;
-  /** Reads its deliveries from the store again, because the store has moved some from one queue to the other. */
-  readAgain(): void;
+  /** Reads its deliveries from the store again, because the store has moved some; or only its retries. */
+  readAgain(what: "all" | "retries"): void;
   /** Sends none of these events any more. */
   withdraw(ids: ReadonlySet<number>): void;
   /** Forgets these deliveries, because another daemon sends them from now on. */
@@ -90,8 +91,8 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       if (all) loop.window.retryEarly({ from: Number.NEGATIVE_INFINITY, until: world.clock.now() });
       waker.wake();
     },
-    readAgain() {
-      loop.window.readAgain();
+    readAgain(what) {
+      loop.window.readAgain(what);
       waker.wake();
     },
     withdraw: (ids) => loop.window.withdraw(ids),
@@ -110,7 +111,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       } finally {
         loop.idleWorks -= 1;
         // Deliveries in memory may have been moved or ended.
-        loop.window = createWindow(name, world);
+        loop.window = createWindowOf(name, loop.window.lines !== null, world);
         waker.wake();
       }
     },
@@ -159,11 +160,16 @@ async function run(loop: LoopState): Promise<void> {
   if (loop.abandoned > 0) report.released(loop.abandoned);
 }
 
+function createWindowOf(name: string, isOrdered: boolean, world: LoopWorld): Window {
+  return createWindow(name, world, isOrdered ? createLines(name, world.readQueue) : null);
+}
+
 /** Starts deliveries until none is due or no webhook has a slot. Answers when to do so again at the latest; null: when woken. */
 async function startAll(loop: LoopState): Promise<At | null> {
-  const { name, world, window, destination } = loop;
+  const { name, world, destination } = loop;
   try {
-    if (destination === null || loop.idleWorks > 0) return null;
+    if (destination === null || loop.idleWorks > 0 || !applyOrder(loop, destination)) return null;
+    const { window } = loop;
     loop.isStarting = true;
     let now: At;
     do {
@@ -172,6 +178,7 @@ async function startAll(loop: LoopState): Promise<At | null> {
       applyLaneHealth(loop, destination);
       if (window.isLow(now)) await window.fill(now);
     } while (startRead(loop, destination, now));
+    if (window.lines !== null && window.isLow(now)) await readOnSoon(loop);
     return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
   } catch (error) {
     world.report.storeFailed(`read what waits for ${name}`, error);
@@ -181,6 +188,28 @@ async function startAll(loop: LoopState): Promise<At | null> {
     // This loop may have been woken for a free slot that it did not need; another one may.
     world.lanes.wakeNext();
   }
+}
+
+/** A page may only have deliveries that wait for others of their user. So many are read on, with a turn of the event loop between. */
+async function readOnSoon({ world, waker }: LoopState): Promise<void> {
+  await world.clock.nextTurn();
+  waker.wake();
+}
+
+/**
+ * A reload may have given the destination an order, or taken it away. What is being sent is settled first: several of one user
+ * may be. Answers false until then.
+ */
+function applyOrder(loop: LoopState, { order }: Destination): boolean {
+  const { name, world } = loop;
+  if (!isOrderChanged(loop)) return true;
+  if (isBusy(loop)) return false;
+  loop.window = createWindowOf(name, order === "user", world);
+  return true;
+}
+
+function isOrderChanged({ window, destination }: LoopState): boolean {
+  return destination !== null && (window.lines !== null) !== (destination.order === "user");
 }
 
 /**
@@ -319,7 +348,11 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
     const settlement = await sendRound(delivery, round, world).finally(() => {
       sending[queue] -= 1;
     });
-    if (settlement !== null && (await writeSettlement(delivery, settlement, world))) {
+    if (settlement !== null && window.decided(delivery, settlement.state !== "waiting")) waker.wake();
+    const written = settlement === null ? null : await writeSettlement(delivery, settlement, world);
+    if (settlement !== null && written !== null) {
+      // It waits no more, whatever was decided.
+      if (written === "gone" && window.decided(delivery, true)) waker.wake();
       window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
       // The next retry may be due earlier than the loop expects. Otherwise the free slot has woken it already.
       if (settlement.state === "waiting") waker.wake();
@@ -331,8 +364,8 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
     waker.wake();
     world.report.unexpected(`deliver to ${name}`, error);
   } finally {
-    // A loop that is full or stopping waits for this.
-    if (isFull(loop) || world.stopping.aborted) waker.wake();
+    // A loop that is full or stopping waits for this, and one whose order was changed.
+    if (isFull(loop) || world.stopping.aborted || isOrderChanged(loop)) waker.wake();
     loop.unwritten -= 1;
   }
 }
@@ -343,20 +376,25 @@ function wakeForSlot({ world, window, waker, destination, outage }: LoopState): 
   if (!window.isIdle() || world.lanes.outage(destination) !== outage) waker.wake();
 }
 
+type Written = Exclude<Awaited<ReturnType<Settle>>, Fault>;
+
 /**
  * Tries until the store has written the settlement, because sending the delivery again would be worse than waiting. A
- * stopping daemon gives up after a few tries, or at once when its attempts are released. Answers false if it gave up: the
+ * stopping daemon gives up after a few tries, or at once when its attempts are released. Answers null if it gave up: the
  * delivery is sent again after the next start.
  */
-async function writeSettlement(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<boolean> {
-  const { clock, report, stopping, limits } = world;
+async function writeSettlement(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<Written | null> {
+  const { clock, observer, report, stopping, limits } = world;
   let triesLeft = TRIES_WHEN_STOPPING;
   while (triesLeft > 0 && !limits.released()) {
     const written = await world.settle(delivery, settlement);
-    if (written === "written") report.settled(delivery, settlement);
-    if (!isFault(written)) return true;
+    if (written === "written") {
+      report.settled(delivery, settlement);
+      if (settlement.state === "failed" || settlement.state === "expired") observer.givenUp(delivery, settlement);
+    }
+    if (!isFault(written)) return written;
     if (stopping.aborted) triesLeft -= 1;
     await clock.sleep(SECOND, limits.signal);
   }
-  return false;
+  return null;
 }

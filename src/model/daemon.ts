@@ -1,4 +1,4 @@
-import type { Config, Problem } from "./config.ts";
+import { type Config, type Problem, receiversOf } from "./config.ts";
 import type { BeginFile, BeginScratch, Disk } from "./disk.ts";
 import type { Clock, OpenStore, Post, Random, Serve, Store } from "./ports.ts";
 import type { Report } from "./report.ts";
@@ -77,7 +77,9 @@ export type Names = {
   readonly served: readonly string[];
 };
 
-export function namesOf({ sources, destinations }: Config): Names {
+export function namesOf(config: Config): Names {
+  const { sources } = config;
+  const destinations = receiversOf(config);
   const served = destinations.filter(({ enabled }) => enabled).map(nameOf);
   const webhooks = new Map(destinations.map(({ name, webhooks }) => [name, webhooks.map(({ url }) => url)]));
   return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), webhooks, served };

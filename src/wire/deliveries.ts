@@ -161,6 +161,10 @@ export const triedCall = about(
             gets: v.boolean(),
             rule: about("The rule that keeps it away; null if it gets it.", v.nullable(v.picklist(SKIP_RULE_NAMES))),
             why: about("In words, with what was found in the call.", v.string()),
+            body: about(
+              "What it would get by its template. Null if it has none and gets the body of the specification, or gets nothing.",
+              v.nullable(v.string()),
+            ),
           }),
         ),
       ),

@@ -14,10 +14,12 @@ function destination(name: string): Destination {
     types: null,
     historical: "accept",
     filter: null,
+    template: null,
     webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
     sharedSecrets: [],
     standardWebhooks: false,
     rate: null,
+    order: "none",
     ...DELIVERY,
   };
 }

@@ -59,7 +59,7 @@ describe("createMetrics", () => {
     metrics.declare(NAMES_OF_CRM);
     const { values } = parse(await metrics.text());
     const zeros = [...values].filter(([series]) => /"(crm|website)"/.test(series));
-    assert.equal(zeros.length, 6 + 1 + 2 * (9 + 13 + 2) + 3 + 1 + 2);
+    assert.equal(zeros.length, 6 + 1 + 2 * (9 + 13 + 2) + 3 + 2 + 2);
     for (const [series, value] of zeros)
       assert.equal(value, series.startsWith("fairlead_webhook_info") ? 1 : 0, series);
   });
@@ -241,6 +241,7 @@ const NAMES = [
   "fairlead_destination_paused",
   "fairlead_deliveries",
   "fairlead_oldest_waiting_seconds",
+  "fairlead_payloads_shortened_total",
   "fairlead_pruned_total",
   "fairlead_store_bytes",
   "fairlead_store_max_bytes",

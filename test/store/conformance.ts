@@ -6,6 +6,7 @@ import { describeDeletions } from "./conformance/deletions.ts";
 import { describeHealth } from "./conformance/health.ts";
 import { describeLookup } from "./conformance/lookup.ts";
 import { describeMembers } from "./conformance/members.ts";
+import { describePayloads } from "./conformance/payloads.ts";
 import { describePrune } from "./conformance/prune.ts";
 import { describeQueues } from "./conformance/queues.ts";
 import { describeRepeats } from "./conformance/repeats.ts";
@@ -27,6 +28,7 @@ export function describeStore(name: string, open: OpenStore, abilities: Abilitie
     describeBacklog(open);
     describePrune(open, abilities);
     describeUnserved(open);
+    describePayloads(open);
     describeReplay(open);
     describeWithdraw(open);
     describeClocks(open, abilities);
