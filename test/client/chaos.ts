@@ -44,7 +44,7 @@ const redirected = (status: string) => ({
 const TAKEN = '{"success":true}';
 
 export const FAULTS: readonly Fault[] = [
-  { name: "429 with `Retry-After: 1`", ...limited(() => "1"), askedMs: 1_000 },
+  { name: "429 with `Retry-After: 5`", ...limited(() => "5"), askedMs: 5_000 },
   // Whole seconds: it may be nearly one less.
   { name: "429 with a date in 5 s", ...limited(() => new Date(Date.now() + 5_000).toUTCString()), askedMs: 4_000 },
   { name: "429 with `Retry-After: soon`", ...limited(() => "soon") },
