@@ -55,10 +55,7 @@ export const FAULTS: readonly Fault[] = [
   { name: "closed before an answer, not taken", meet: ({ socket }) => socket.destroy() },
   { name: "closed before an answer, taken", meet: (exchange) => takeAndSay(exchange, "") },
   { name: "answer cut in its head, taken", meet: (exchange) => takeAndSay(exchange, "HTTP/1.1 200 OK\r\nContent-Le") },
-  {
-    name: "answer cut in its body, taken",
-    meet: (exchange) => takeAndSay(exchange, `HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n${TAKEN.slice(0, 9)}`),
-  },
+  { name: "answer cut in its body, taken", meet: cutBody },
   { name: "answer byte by byte, taken", meet: drip },
   { name: "no answer, not taken", meet: () => {} },
   { name: "301, moved", ...redirected("301 Moved Permanently") },
@@ -211,6 +208,13 @@ function answer(socket: Socket, status: string, { headers = {}, body = "", versi
 function takeAndSay({ socket, take }: Exchange, part: string): void {
   take();
   socket.end(part);
+}
+
+/** First the head arrives, and then the end: some clients have believed the head by then. */
+function cutBody({ socket, take }: Exchange): void {
+  take();
+  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${TAKEN.length}\r\n\r\n${TAKEN.slice(0, 9)}`);
+  setTimeout(() => socket.end(), 500);
 }
 
 function drip({ socket, take }: Exchange): void {
