@@ -63,8 +63,8 @@ function headParts(): readonly string[] {
     "## Values",
     ...valueParts(),
     "## Changes",
-    prose(`A running daemon reloads the file within two seconds of a change to it, or to a secret or certificate file that it
-      names; on SIGHUP; and on \`fairlead reload\`. A reload is all or nothing: if the file has an error, the old config
+    prose(`A running daemon reloads the file within two seconds of a change to it, to a file that it includes, or to a secret or
+      certificate file that it names; on SIGHUP; and on \`fairlead reload\`. A reload is all or nothing: if the file has an error, the old config
       stays in force and the problems are logged. ${enumerate(FIXED_KEYS.map(link))} keep their old values until a restart;
       the log and \`fairlead reload\` say so. Environment variables and systemd's credentials are those that the daemon was
       started with. A file is read once it has not changed for 0.7 seconds; a program that writes it more slowly should
@@ -77,6 +77,9 @@ function valueParts(): readonly string[] {
     prose(`Durations are written \`250ms\`, \`5s\`, \`10m\`, \`4h\`, \`30d\` or \`1h30m\`; sizes \`512MB\` or \`1.5GB\`, in powers of
       1,024 (\`1GiB\` is the same as \`1GB\`). Names of sources and destinations are 1 to 64 letters, digits, hyphens,
       underscores and dots. Unknown keys, repeated keys and the tags of YAML are errors.`),
+    prose(`An anchor (\`&name\`) marks a value, an alias (\`*name\`) below it in the same file stands for that value, and a merge key
+      (\`<<: *name\`) brings the keys of a map: the map's own keys win, and of several maps (\`<<: [*a, *b]\`) the first. What only
+      aliases use can stand at the top of the file under a key that begins with \`x-\`.`),
     prose("Any text may contain references, so that the file need not hold secrets:"),
     ["| reference | value |", "|---|---|", ...REFERENCE_FORMS.map(referenceRow)].join("\n"),
     prose(`Inside \`{ }\` and \`[ ]\` a text with a reference must be in quotes. A reference to something that is missing is an

@@ -175,8 +175,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     stopping.abort();
     store.hurry();
     await listeners.ingest.stop();
-    await deleting;
-    await working;
+    await Promise.all([deleting, working]);
     await deliver.stop();
     await notifying.end();
     closing.abort();
@@ -257,10 +256,10 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const users = wireUsers(store, { accept, rejections }, context);
   const health = createHealth(lanes, clock);
   ports.metrics.expose(store);
-  ports.metrics.watch(() => servedWebhooks(config(), health));
+  ports.metrics.watch(() => servedWebhooks(config(), { health, deliver }));
   const { notifying, sendTest } = wireNotifying(store, { accept, health, deliver }, context);
   const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
-  const admin = wireAdmin(store, adminParts, context);
+  const admin = wireAdmin({ ...store, waiting: waitingBytes.countingAfter(store.waiting) }, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -271,9 +270,15 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   return { ...users, deliver, janitor, series, waitingBytes, notifying, handles: { ingest, admin } };
 }
 
-function servedWebhooks(config: Config, health: Health): readonly WatchedWebhooks[] {
+type Served = { readonly health: Health; readonly deliver: Pick<Deliver, "heldBack"> };
+
+function servedWebhooks(config: Config, { health, deliver }: Served): readonly WatchedWebhooks[] {
   const served = receiversOf(config).filter(({ enabled }) => enabled);
-  return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
+  return served.map((one) => ({
+    destination: one.name,
+    webhooks: health.of(one).webhooks,
+    heldBack: deliver.heldBack.of(one).counts,
+  }));
 }
 
 /** What sources may send, and how much of it may wait. */
@@ -371,6 +376,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     tryNow: deliver.tryNow,
     retry: deliver.retry,
     webhooks: health,
+    heldBack: deliver.heldBack,
     health: store.health,
     rescue: store.rescue,
     replay: store.replay,

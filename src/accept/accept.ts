@@ -3,6 +3,7 @@ import type { Delivery } from "../model/delivery.ts";
 import type { Event, EventType, Routed } from "../model/event.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Observer } from "../model/observer.ts";
+import { storedFor } from "../model/payload.ts";
 import type { Accept, Append, Entry, Extra, Receipt } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { MB, SECOND } from "../model/units.ts";
@@ -64,8 +65,10 @@ function prepare(event: Event, source: string, destinations: readonly Destinatio
 /** Adds what the caller knows of an event beside the event itself. */
 function withExtra(entry: Entry, extra: Extra | undefined, destinations: readonly Destination[]): Entry {
   const { alsoTo = [], testOf, notification, ...rest } = extra ?? {};
-  if (notification !== undefined)
-    return { ...entry, body: notification.body, deliverTo: [notification.to], skipped: [] };
+  if (notification !== undefined) {
+    const { to, body } = notification;
+    return { ...entry, body: storedFor(to, body), deliverTo: [to], skipped: [] };
+  }
   if (testOf !== undefined) return { ...entry, ...rest, ...routeTest(testOf, destinations) };
   const deliverTo = [...entry.deliverTo, ...alsoTo.filter((name) => !entry.deliverTo.includes(name))];
   const skipped = entry.skipped.filter(({ destination }) => !deliverTo.includes(destination));

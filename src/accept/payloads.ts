@@ -1,6 +1,6 @@
 /** The payloads of destinations that have a template: made when an event is accepted, and when a delivery moves to one. */
 import type { Config, Destination } from "../model/config.ts";
-import type { JsonObject } from "../model/event.ts";
+import type { EventType, JsonObject } from "../model/event.ts";
 import { parseExactly } from "../model/json.ts";
 import { ownPayload, type Payloads, specifiedBody, storedBody } from "../model/payload.ts";
 import type { Entry } from "../model/ports.ts";
@@ -10,7 +10,8 @@ import type { Rewrite, WaitingDeliveries } from "../model/waiting-deliveries.ts"
 import { bodyOf } from "../webhook/body.ts";
 import { fieldsOf, render } from "../webhook/template.ts";
 
-type Templates = ReadonlyMap<string, Template>;
+/** By destination, for calls and for notices that a user is to be deleted; null: the specification's body. */
+type Templates = ReadonlyMap<string, Pick<Destination, "template" | "noticeTemplate">>;
 
 // Asked for each request. A reload makes a new list.
 const known = new WeakMap<readonly Destination[], Templates | null>();
@@ -19,23 +20,29 @@ const known = new WeakMap<readonly Destination[], Templates | null>();
 export function templatesOf(destinations: readonly Destination[]): Templates | null {
   const found = known.get(destinations);
   if (found !== undefined) return found;
-  const all = destinations.flatMap(({ name, template }) => (template ? [[name, template] as const] : []));
-  const templates = all.length === 0 ? null : new Map(all);
+  const all = destinations.filter(({ template, noticeTemplate }) => template ?? noticeTemplate);
+  const templates = all.length === 0 ? null : new Map(all.map((one) => [one.name, one]));
   known.set(destinations, templates);
   return templates;
 }
 
-/**
- * Adds the payloads of the destinations that get an event. Notices that a user is to be deleted have none: who is told of a
- * deletion has to be able to know it as one (SPEC.md 2.2).
- */
+/** The template by which a destination gets events of a type. */
+export function templateFor(type: EventType, destination: string, templates: Templates): Template | null {
+  const { template = null, noticeTemplate = null } = templates.get(destination) ?? {};
+  return type === "delete" ? noticeTemplate : template;
+}
+
+/** Adds the payloads of the destinations that get an event. */
 export function withPayloads(entry: Entry, templates: Templates, report: Pick<Report, "payloadShortened">): Entry {
   const { event, source, deliverTo } = entry;
-  const wanted = deliverTo.filter((destination) => templates.has(destination));
-  if (wanted.length === 0 || event.type === "delete") return entry;
+  const wanted = deliverTo.flatMap((destination) => {
+    const template = templateFor(event.type, destination, templates);
+    return template ? [{ destination, template }] : [];
+  });
+  if (wanted.length === 0) return entry;
   const fields = fieldsOf(bodyOf(event), source);
-  const payloads: Payloads = wanted.map((destination) => {
-    const { text, shortened } = render(templates.get(destination) ?? [], fields);
+  const payloads: Payloads = wanted.map(({ destination, template }) => {
+    const { text, shortened } = render(template, fields);
     if (shortened) report.payloadShortened(destination, event.messageId);
     return [destination, text];
   });
@@ -51,18 +58,17 @@ export function withMovedPayloads(
   return {
     discard: waiting.discard,
     move(redirect, limit) {
-      const template = templatesOf(config().destinations)?.get(redirect.to);
-      return waiting.move(
-        template ? { ...redirect, rewrite: rewriteBy(template, redirect.to, report) } : redirect,
-        limit,
-      );
+      const templates = templatesOf(config().destinations);
+      if (!templates?.has(redirect.to)) return waiting.move(redirect, limit);
+      return waiting.move({ ...redirect, rewrite: rewriteBy(templates, redirect.to, report) }, limit);
     },
   };
 }
 
-function rewriteBy(template: Template, to: string, report: Pick<Report, "payloadShortened">): Rewrite {
+function rewriteBy(templates: Templates, to: string, report: Pick<Report, "payloadShortened">): Rewrite {
   return (stored, { source, type, messageId }) => {
-    if (type === "delete" || ownPayload(stored, to) !== null) return stored;
+    const template = templateFor(type, to, templates);
+    if (template === null || ownPayload(stored, to) !== null) return stored;
     const body = specifiedBody(stored);
     const { text, shortened } = render(template, fieldsOf(parseExactly(body) as JsonObject, source));
     if (shortened) report.payloadShortened(to, messageId);

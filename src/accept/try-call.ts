@@ -5,7 +5,7 @@ import { preview } from "../route/preview.ts";
 import { validateCall } from "../validate/call.ts";
 import { bodyOf } from "../webhook/body.ts";
 import { fieldsOf, render } from "../webhook/template.ts";
-import { templatesOf } from "./payloads.ts";
+import { templateFor, templatesOf } from "./payloads.ts";
 
 export type TryWorld = { readonly config: () => Config; readonly clock: Pick<Clock, "wall"> };
 
@@ -28,7 +28,7 @@ export function createTryCall({ config, clock }: TryWorld): TryCall {
     if (isFault(event)) return event;
     const templates = templatesOf(destinations);
     return preview(event, name, destinations).map((one) => {
-      const template = one.gets ? templates?.get(one.destination) : undefined;
+      const template = one.gets && templates ? templateFor(event.type, one.destination, templates) : null;
       return { ...one, body: template ? render(template, fieldsOf(bodyOf(event), name)).text : null };
     });
   };

@@ -12,10 +12,12 @@ import type { Source } from "../model/config.ts";
 import type { Delivery, DeliveryKey, Settlement } from "../model/delivery.ts";
 import { StoreAway } from "../model/fault.ts";
 import type { Observer } from "../model/observer.ts";
+import { storedBodyFor } from "../model/payload.ts";
 import type { Backlog, Clock, Queue, QueuePosition, ReadQueue, Settle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { createRounds, type Rest } from "../model/rounds.ts";
 import { type At, HOUR, KB, type Ms, SECOND } from "../model/units.ts";
+import type { WaitingDeliveries } from "../model/waiting-deliveries.ts";
 
 /** What a delivery takes in the outbox beside its body, once it has a row of its own. */
 const BESIDE_BODY = KB / 2;
@@ -36,6 +38,8 @@ export type WaitingBytes = Pick<Observer, "accepted"> & {
   of(source: string): number | null;
   /** The same settling, noted here once it is written. */
   noting(settle: Settle): Settle;
+  /** The same discarding and moving, after which all is counted anew. */
+  countingAfter(waiting: WaitingDeliveries): WaitingDeliveries;
   /** Something has changed that it was not told of. */
   countAnew(): void;
   /** Counts in the background until the signal is aborted. */
@@ -46,7 +50,7 @@ type WaitingBytesWorld = {
   readonly readQueue: ReadQueue;
   readonly backlog: Pick<Backlog, "counts">;
   readonly clock: Clock;
-  readonly report: Pick<Report, "unexpected">;
+  readonly report: Pick<Report, "storeFailed">;
 };
 
 /** Bytes by source. */
@@ -82,13 +86,17 @@ export function createWaitingBytes(world: WaitingBytesWorld): WaitingBytes {
         return state.watched.has(delivery.source) ? note(writing, delivery, settlement) : writing;
       };
     },
+    countingAfter: ({ discard, move }) => ({
+      discard: (destination, limit) => discard(destination, limit).finally(counting.countAnew),
+      move: (by, limit) => move(by, limit).finally(counting.countAnew),
+    }),
     ...counting,
   };
 
   function addAccepted(source: string, deliveries: readonly Delivery[]): void {
     const [first] = deliveries;
     if (!first) return;
-    const size = deliveries.length * sizeOf(first);
+    const size = deliveries.reduce((sum, one) => sum + sizeOf(one), 0);
     add(state.sums, source, size);
     if (state.walk && !state.walk.isOlder(first)) add(state.walk.sums, source, size);
   }
@@ -130,7 +138,7 @@ function createCounting(world: WaitingBytesWorld, state: State): Pick<WaitingByt
       if (await walkThrough(walk, world, signal)) state.sums = keptOf(walk, state.watched);
     } catch (error) {
       isOutdated = true;
-      if (!(error instanceof StoreAway)) report.unexpected("count what waits", error);
+      if (!(error instanceof StoreAway)) report.storeFailed("count what waits", error);
     }
     state.walk = null;
     nextAt = clock.now() + EVERY;
@@ -143,8 +151,9 @@ function keptOf({ sums }: Walk, watched: ReadonlySet<string>): Sums {
   return new Map([...sums].filter(([name]) => watched.has(name)));
 }
 
-function sizeOf({ body }: Pick<Delivery, "body">): number {
-  return Buffer.byteLength(body) + BESIDE_BODY;
+/** Without the payloads of other destinations: a delivery that is read again may not have them. */
+function sizeOf({ body, destination }: Pick<Delivery, "body" | "destination">): number {
+  return Buffer.byteLength(storedBodyFor(body, destination)) + BESIDE_BODY;
 }
 
 function add(sums: Sums, source: string, size: number): void {

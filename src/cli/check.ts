@@ -70,8 +70,8 @@ function report(inspected: Loaded, file: string, valid: boolean): void {
   if (valid) print(`${file} is valid${reservation}: ${summary(inspected)}`);
 }
 
-/** What a config contains, as `1 source, 2 destinations, 2 webhooks`. */
-export function summary({ tree }: Loaded): string {
+/** What a config contains, as `1 source, 2 destinations, 2 webhooks`, and in how many other files. */
+export function summary({ tree, configFiles }: Loaded): string {
   const [sources, destinations] = [
     mapOf(child(tree ?? undefined, "sources")),
     mapOf(child(tree ?? undefined, "destinations")),
@@ -81,6 +81,7 @@ export function summary({ tree }: Loaded): string {
     count(sources.size, "source"),
     count(destinations.size, "destination"),
     count(webhooks.length, "webhook"),
+    ...(configFiles.length > 1 ? [count(configFiles.length - 1, "included file")] : []),
   ].join(", ");
 }
 

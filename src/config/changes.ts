@@ -87,13 +87,18 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
     ...choiceChange("types", was.types, is.types),
     ...choiceChange("historical", was.historical, is.historical),
     ...filterChanges(was.filter, is.filter),
-    ...(isSame(was.template, is.template) ? [] : [is.template ? "body changed" : "body default again"]),
+    ...bodyChange(was, is),
     ...webhookChanges(was.webhooks, is.webhooks),
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
     ...choiceChange("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
     ...choiceChange("rate", rateText(was), rateText(is)),
     ...choiceChange("order", was.order, is.order),
   ];
+}
+
+function bodyChange(was: Destination, is: Destination): readonly string[] {
+  if (isSame([was.template, was.noticeTemplate], [is.template, is.noticeTemplate])) return [];
+  return [is.template ? "body changed" : "body default again"];
 }
 
 function notifierChanges(was: Notifier, is: Notifier): readonly string[] {

@@ -6,7 +6,7 @@ import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import { isMap, type ParsedNode, YAMLMap } from "yaml";
 import type { Resolve } from "../model/ports.ts";
 import { formatSize, MB } from "../model/units.ts";
-import { NO_ANCHORS } from "./anchors.ts";
+import { isMergeKey, NO_ANCHORS } from "./anchors.ts";
 import { check } from "./check.ts";
 import { keyText, nodesOf } from "./hide.ts";
 import { errorAt, type Finding, keyPath, keyPlace } from "./problems.ts";
@@ -120,12 +120,12 @@ function* readEntries(contents: ParsedNode, { text, files, placeOf }: Whole, inp
   return { entries: listOf(child(tree, "include")), findings: errors };
 }
 
-/** The file with one key, and with the keys that are probably meant as it. */
+/** The file with one key, with the keys that are probably meant as it, and with those that it merges. */
 export function only(name: keyof typeof configSchema.entries, contents: ParsedNode): ParsedNode {
   if (!isMap(contents)) return contents;
   const items = contents.items.filter(({ key }) => {
     const text = keyText(key);
-    return text !== null && suggest(text, Object.keys(configSchema.entries)) === name;
+    return isMergeKey(key) || (text !== null && suggest(text, Object.keys(configSchema.entries)) === name);
   });
   return Object.assign(new YAMLMap(), contents, { items });
 }
@@ -244,6 +244,8 @@ function lineIn({ file, line }: Spot): string {
   return `${file}:${line}`;
 }
 
+const PARTS = `${MERGEABLE.slice(0, -1).join(", ")} and ${MERGEABLE.at(-1)}`;
+
 /** An included file without the keys that only a config file has, which are reported. */
 function withoutForeign(contents: ParsedNode, file: string, findings: Finding[]): ParsedNode {
   if (!isMap(contents)) return contents;
@@ -254,7 +256,7 @@ function withoutForeign(contents: ParsedNode, file: string, findings: Finding[])
   for (const { key } of foreign) {
     const name = keyText(key) ?? "";
     const place = { path: keyPath("", name), at: key.range?.[0] ?? 0 };
-    findings.push(errorAt(place, `cannot be in an included file, only ${MERGEABLE.join(" and ")}: move it to ${file}`));
+    findings.push(errorAt(place, `cannot be in an included file, only ${PARTS}: move it to ${file}`));
   }
   const items = contents.items.filter((item) => !foreign.includes(item));
   return Object.assign(new YAMLMap(), contents, { items });

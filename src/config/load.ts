@@ -142,6 +142,7 @@ function* interpret(whole: Whole, { input, references, origins }: Context): Step
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   all.push(...checks.warnOfOpenSecrets(tree, { ...whole, open: openFiles(whole, input), origins }));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks, certificates });
+  all.push(...checks.warnOfSameWay(tree));
   if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
   if (config) all.push(...checks.warnOfLargePortions(tree, config), ...checks.warnOfSharedOrder(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
@@ -232,7 +233,8 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
     filter: buildFilter({ events, where, sample }),
     sources,
     types,
-    template: body === "default" ? null : body.template,
+    template: body === "default" ? null : (body.template ?? null),
+    noticeTemplate: body === "default" ? null : (body.deletion ?? null),
     webhooks: webhooks.map(({ url, headers }, index) => ({
       url,
       headers: Object.entries(headers).map(([header, value]) => [header, new Secret(value)] as const),

@@ -14,7 +14,7 @@ import {
 import { type Anchors, FOR_ALIASES, isMergeKey, mergedMaps, NO_ANCHORS, UNKNOWN_ALIAS } from "./anchors.ts";
 import { DEEPEST } from "./compose.ts";
 import { isSecretKey, keyText, markBefore } from "./hide.ts";
-import { isOfCalls, isOfTemplate, type Shape, shapeOf } from "./key.ts";
+import { formOf, isOfCalls, isOfTemplate, type Shape, shapeOf } from "./key.ts";
 import { errorAt, type Finding, keyPath, quote, warningAt } from "./problems.ts";
 import { BARE_TEMPLATE, doubtText, type Origin, type References } from "./references.ts";
 import type { Steps } from "./steps.ts";
@@ -115,6 +115,10 @@ function* readValue(node: unknown, tree: Tree, { place, schema, reading }: Spot)
   if (shape.kind === "scalar" && isMap(node) && reading.text.startsWith("{{", node.range?.[0])) {
     return broken(reading, { path: tree.path, at: node.range?.[0] ?? tree.at }, BARE_TEMPLATE);
   }
+  // valibot takes a list for a map that may have no keys.
+  if (isSeq(node) && shape.kind === "scalar" && shapeOf(schema, "map").kind === "map") {
+    return broken(reading, tree, withGot(`must be ${formOf(schema).replaceAll("`", "")}`, tree));
+  }
   // Of the wrong kind: valibot reports it, whatever is in it.
   if (isMap(node)) return new Map();
   if (isSeq(node)) {
@@ -140,23 +144,25 @@ function mapMessage(shape: MapShape, { path }: Tree): string {
 
 function* readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): Steps<TreeMap> {
   const map = new Map<string, Tree>();
-  const lineOf = new Map<string, number>();
-  for (const { key, value, copied } of itemsOf(node, place, reading)) {
+  const placeOf = new Map<string, number>();
+  for (const { key, value, merged } of itemsOf(node, place, reading)) {
     const written = keyText(key);
     const name = written ?? "";
     // Its own key wins.
-    if (copied && lineOf.has(name)) continue;
+    const before = placeOf.get(name);
+    if (merged && before !== undefined) continue;
     const path = written === null ? `${place.path}[?]` : keyPath(place.path, name);
     const keyAt = startOf(key) ?? place.keyAt;
     const meant = meantKey(name, shape);
-    const message = keyMessage(name, { shape, meant, lineBefore: lineOf.get(name), isTop: place.depth === 0 });
+    const lineBefore = before === undefined ? undefined : reading.placeOf(before).line;
+    const message = keyMessage(name, { shape, meant, lineBefore, isTop: place.depth === 0 });
     const fault = unsupportedKey(key, reading) ?? (message === null ? null : { message, at: keyAt });
-    if (!lineOf.has(name)) lineOf.set(name, reading.placeOf(keyAt).line);
+    if (before === undefined) placeOf.set(name, keyAt);
     if (fault === null) {
       if (place.depth === 0 && FOR_ALIASES.test(name)) continue;
       const isShown = shape.kind === "names" && shape.shown?.includes(name);
       const secret = !isShown && (place.secret || isSecretKey(name));
-      const below = { path, keyAt, secret, depth: place.depth + 1, copied };
+      const below = { path, keyAt, secret, depth: place.depth + 1, copied: place.copied || merged };
       map.set(name, yield* readNode(value, { place: below, schema: schemaOf(name, shape), reading }));
       continue;
     }
@@ -167,21 +173,22 @@ function* readMap(node: YAMLMap, shape: MapShape, { place, reading }: Spot): Ste
   return map;
 }
 
-type Item = Pick<Pair, "key" | "value"> & { readonly copied: boolean };
+/** `merged`: whether a merge key brings it. */
+type Item = Pick<Pair, "key" | "value"> & { readonly merged: boolean };
 
 /** The keys of a map, then those that its merge keys bring. */
 function* itemsOf(map: YAMLMap, place: Place, reading: Progress): Generator<Item> {
-  const { copied, path } = place;
+  const { path } = place;
   let merges = 0;
   for (const { key, value } of map.items) {
     if (isMergeKey(key)) merges += 1;
-    if (!isMergeKey(key) || merges === 2) yield { key, value, copied };
+    if (!isMergeKey(key) || merges === 2) yield { key, value, merged: false };
   }
   if (merges !== 1) return;
   const at = place.keyAt;
   const merged = mergedMaps(map, reading.anchors, () => countCopy(reading, { path, at }));
   for (const one of merged) {
-    if (isMap(one)) for (const { key, value } of one.items) if (!isMergeKey(key)) yield { key, value, copied: true };
+    if (isMap(one)) for (const { key, value } of one.items) if (!isMergeKey(key)) yield { key, value, merged: true };
     if (!isMap(one)) {
       reading.findings.push(errorAt({ path: keyPath(path, "<<"), at: startOf(one.node) ?? at }, one.message));
     }

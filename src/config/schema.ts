@@ -285,10 +285,9 @@ export const configSchema = v.strictObject({
     name: "crm",
   }),
   include: key(v.optional(files), {
-    description: "Further files with sources and destinations, as paths or patterns.",
+    description: "Further files with sources, destinations and notify, as paths or patterns.",
     more: `In the last part of a pattern, * stands for any text and ? for one character; hidden files and names that end in ~
-      are left out. A file may have \`sources\` and \`destinations\` and nothing else, each under a name that no other file
-      has. A pattern may match no file, but its folder must exist, and so must a file that is named without one. Relative
+      are left out. A file may have nothing else, and no name that another file has in the same map. A pattern may match no file, but its folder must exist, and so must a file that is named without one. Relative
       paths start at the config file's folder, also those in the included files.`,
     example: ["conf.d/*.yaml"],
     leftOut: "no other file",
@@ -303,7 +302,7 @@ export const configSchema = v.strictObject({
 });
 
 /** What an included file may have: the maps that are put together from all files. */
-export const MERGEABLE = ["sources", "destinations"] as const;
+export const MERGEABLE = ["sources", "destinations", "notify"] as const;
 
 /** An included file. */
 export const includedSchema = v.pick(configSchema, MERGEABLE);

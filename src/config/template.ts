@@ -23,6 +23,8 @@ export const EVENT_FIELDS: TemplateFields = {
   objects: ["properties", "traits", "context", "integrations"],
 };
 
+const NOTICE_FIELDS: TemplateFields = { plain: ["type", "user", "userId", "source", "timestamp"], objects: [] };
+
 export type TemplateFault = { readonly message: string; readonly path: readonly (string | number)[] };
 export type ParsedTemplate =
   | { readonly template: Template }
@@ -32,19 +34,27 @@ export type ParsedTemplate =
 /** The key `body` of a destination. */
 export function bodyKey() {
   const entries = {
-    template: key(template(EVENT_FIELDS), {
+    template: key(v.optional(template(EVENT_FIELDS)), {
       description: "The JSON that it gets of each call, with references such as {{ properties.total }} in its texts.",
       example: { text: "{{ user }}: {{ event }}" },
+      leftOut: "the body of the specification",
+    }),
+    deletion: key(v.optional(template(NOTICE_FIELDS)), {
+      description: "The JSON that it gets of a notice that a user is to be deleted.",
+      more: `It can refer to \`userId\`, \`user\`, \`type\`, \`source\` and \`timestamp\`. Without it, the notice is as the
+        specification has it, which a chat refuses: the deletion request then fails, and says which destination has not
+        been told.`,
+      example: { text: "Please delete what there is about {{ userId }}." },
+      leftOut: "the body of the specification",
     }),
   };
   const choice = v.union([oneOf(["default"]), v.strictObject(entries)], "must be default, or a map with a template");
-  return key(v.optional(v.pipe(choice, v.metadata({ form: "`default`, or map with a `template`" })), "default"), {
+  return key(v.optional(v.pipe(choice, v.metadata({ form: "`default`, or a map with a `template`" })), "default"), {
     description: "What it gets of each call: default, the body of the specification, or a template of your own.",
     more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/payloads.md has a recipe
       for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
       are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
-      \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`. Notices that a user is to be deleted keep the body of the
-      specification.`,
+      \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`.`,
     example: { template: { text: "{{ user }}: {{ event }}" } },
   });
 }

@@ -10,8 +10,8 @@
  * Nothing in the store says that a delivery is being sent: after a crash, whatever was not written is sent again.
  */
 import type { Destination, Webhook } from "../model/config.ts";
-import type { Delivery, DeliveryRef, Settlement } from "../model/delivery.ts";
-import { type Fault, isFault } from "../model/fault.ts";
+import type { Delivery, DeliveryRef } from "../model/delivery.ts";
+import type { Fault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
 import { type At, earliest, type Ms, SECOND } from "../model/units.ts";
 import { destinationBusy, destinationInUse } from "../model/waiting-deliveries.ts";
@@ -23,11 +23,10 @@ import { createLines } from "./lines.ts";
 import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
 import { createWaker, type Waker } from "./waker.ts";
 import { createWindow, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
+import { writeSettlement } from "./write-settlement.ts";
 
 /** The most deliveries of one destination that may be under way: being sent, or sent with their settlement not written yet. */
 const MOST_UNWRITTEN = 512;
-/** How often a stopping daemon tries to write a settlement, once a second. */
-const TRIES_WHEN_STOPPING = 5;
 
 export type LoopWorld = RoundWorld &
   WindowWorld & {
@@ -44,6 +43,8 @@ export type Loop = {
   run(): Promise<void>;
   /** This delivery was committed just now. */
   enqueue(delivery: Delivery): void;
+  /** What of its backlog is in memory: how many wait for a slot, and how many, or which, for an earlier one of their user. */
+  inMemory(): { waiting: number; inLine: number; inLineOf(ids: ReadonlySet<number>): ReadonlySet<number> };
   /** Wakes the loop, and answers whether it has run since the last check. */
   checkLiveness(): boolean;
   /** Wakes the loop; with `all`, it also sends what is not due yet. */
@@ -85,6 +86,11 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     run: () => run(loop),
     enqueue(delivery) {
       if (loop.window.enqueue(delivery)) waker.wake();
+    },
+    inMemory() {
+      const { lines, waiting } = loop.window;
+      const inLineOf = lines?.waitingOf ?? (() => new Set<number>());
+      return { waiting: waiting(), inLine: lines?.waiting() ?? 0, inLineOf };
     },
     checkLiveness: waker.checkLiveness,
     tryNow(all) {
@@ -374,27 +380,4 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
 function wakeForSlot({ world, window, waker, destination, outage }: LoopState): void {
   if (destination === null) return;
   if (!window.isIdle() || world.lanes.outage(destination) !== outage) waker.wake();
-}
-
-type Written = Exclude<Awaited<ReturnType<Settle>>, Fault>;
-
-/**
- * Tries until the store has written the settlement, because sending the delivery again would be worse than waiting. A
- * stopping daemon gives up after a few tries, or at once when its attempts are released. Answers null if it gave up: the
- * delivery is sent again after the next start.
- */
-async function writeSettlement(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<Written | null> {
-  const { clock, observer, report, stopping, limits } = world;
-  let triesLeft = TRIES_WHEN_STOPPING;
-  while (triesLeft > 0 && !limits.released()) {
-    const written = await world.settle(delivery, settlement);
-    if (written === "written") {
-      report.settled(delivery, settlement);
-      if (settlement.state === "failed" || settlement.state === "expired") observer.givenUp(delivery, settlement);
-    }
-    if (!isFault(written)) return written;
-    if (stopping.aborted) triesLeft -= 1;
-    await clock.sleep(SECOND, limits.signal);
-  }
-  return null;
 }

@@ -11,6 +11,7 @@
  * it: a delivery that the operator sends again or moves here joins the line when it is read, before what waits in it.
  */
 import type { Delivery } from "../model/delivery.ts";
+import { specifiedBody } from "../model/payload.ts";
 import type { Queue, QueueAsk, QueuePage, QueuePosition } from "../model/ports.ts";
 import { type At, KB } from "../model/units.ts";
 
@@ -333,8 +334,12 @@ type User = number;
  * Whose delivery this is, by its body: the userId, else the anonymousId, as for `sample`. An alias is of the user that it names
  * in the end. Null if it is of nobody: such deliveries have no order.
  */
-export function userOf(body: string): User | null {
-  const { userId, "User ID": aliased, anonymousId } = JSON.parse(body) as Readonly<Record<string, unknown>>;
+export function userOf(stored: string): User | null {
+  const {
+    userId,
+    "User ID": aliased,
+    anonymousId,
+  } = JSON.parse(specifiedBody(stored)) as Readonly<Record<string, unknown>>;
   const user = userId ?? aliased ?? anonymousId ?? null;
   return user === null ? null : hash(String(user));
 }

@@ -48,6 +48,7 @@ export function applyStoreChange(change: StoreChange, parts: Changed, report: Pi
       break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);
+      waitingBytes.countAnew();
       if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
       break;
     default:

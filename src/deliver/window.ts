@@ -71,6 +71,8 @@ export type Window = {
   readonly lines: Lines | null;
   /** Whether there may be something to read, and room for it. */
   isLow(now: At): boolean;
+  /** How many deliveries wait in memory for a slot. */
+  waiting(): number;
   /** Whether no delivery waits in memory, and none is left to be read. */
   isIdle(): boolean;
   /** Reads the next page of each queue that runs low. Rejects when the store does. */
@@ -122,6 +124,7 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
       noticeTime(state, now);
       return isLow(first) || isLow(retry) || latest.more || (lines?.isLow(first) ?? isLow(ahead));
     },
+    waiting: () => [first, ahead, retry, latest].reduce((sum, queue) => sum + queue.waiting.length, 0),
     isIdle: () => isIdle(retry) && !first.more && !hasFirst(state) && !lines?.hasNext(),
     async fill(now) {
       noticeTime(state, now);

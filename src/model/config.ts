@@ -143,8 +143,10 @@ export type Destination = DeliveryPolicy & {
   readonly historical: "accept" | "skip";
   /** What it takes by what an event says; null: everything. */
   readonly filter: Filter | null;
-  /** What it gets in place of the specification's body; null: that. */
+  /** What it gets of calls in place of the specification's body; null: that. */
   readonly template: Template | null;
+  /** The same for notices that a user is to be deleted. */
+  readonly noticeTemplate: Template | null;
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
   readonly sharedSecrets: readonly Secret[];

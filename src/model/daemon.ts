@@ -2,7 +2,7 @@ import { type Config, type Problem, receiversOf } from "./config.ts";
 import type { BeginFile, BeginScratch, Disk } from "./disk.ts";
 import type { Clock, OpenStore, Post, Random, Serve, Store } from "./ports.ts";
 import type { Report } from "./report.ts";
-import type { ConfigStatus, WebhookHealth } from "./status.ts";
+import type { ConfigStatus, HoldReason, WebhookHealth } from "./status.ts";
 import type { Ms } from "./units.ts";
 
 /** The daemon as a whole: what it needs from the machine, and what can be done with it (app.ts). */
@@ -65,7 +65,12 @@ export type App = {
   release(): void;
 };
 
-export type WatchedWebhooks = { readonly destination: string; readonly webhooks: readonly WebhookHealth[] };
+export type WatchedWebhooks = {
+  readonly destination: string;
+  readonly webhooks: readonly WebhookHealth[];
+  /** How many of its deliveries are held back. */
+  readonly heldBack: Readonly<Record<HoldReason, number>>;
+};
 
 /** The names whose counters start at zero. */
 export type Names = {

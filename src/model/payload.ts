@@ -10,6 +10,11 @@
 /** By destination. */
 export type Payloads = readonly (readonly [destination: string, payload: string])[];
 
+/** What to store of an event that only one destination gets, which gets this. */
+export function storedFor(destination: string, payload: string): string {
+  return isPlain(payload) ? payload : storedBody("{}", [[destination, payload]]);
+}
+
 export function storedBody(body: string, payloads: Payloads): string {
   if (payloads.length === 0) return body;
   const own = payloads.map(([destination, payload]) => `,${JSON.stringify(destination)},${payload.length},${payload}`);
@@ -42,7 +47,7 @@ export function storedBodyFor(stored: string, destination: string): string {
   );
 }
 
-/** A body is an object. */
+/** The specification's bodies are objects. */
 function isPlain(stored: string): boolean {
   return !stored.startsWith("[");
 }

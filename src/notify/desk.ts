@@ -37,7 +37,7 @@ export function createDesk(world: DeskWorld): Desk {
   const notices = createNotices({ ...world, rules: notifier });
   const prefix = `notify/${notifier().name}/`;
   /** The marks as they are in the store; null until they were read. */
-  let stored: ReadonlyMap<string, number> | null = null;
+  let stored: Values | null = null;
   let refusedBy: Fault["code"] | null = null;
 
   return {
@@ -53,7 +53,7 @@ export function createDesk(world: DeskWorld): Desk {
 
   async function readMarks(): Promise<void> {
     const read = await world.marks.all(prefix);
-    const before = stored ?? new Map<string, number>();
+    const before = stored ?? NO_MARKS;
     stored = new Map([...read].map(([name, value]) => [name.slice(prefix.length), value]));
     notices.adopt(stored, before);
   }
@@ -86,12 +86,23 @@ export function createDesk(world: DeskWorld): Desk {
 
   /** If the daemon is killed before, it is told again. */
   async function saveMarks(): Promise<void> {
-    const [before, now] = [stored ?? new Map<string, number>(), notices.marks(clock.now())];
-    const changes = new Map<string, number | null>();
-    for (const [name, value] of now) if (before.get(name) !== value) changes.set(prefix + name, value);
-    for (const name of before.keys()) if (!now.has(name)) changes.set(prefix + name, null);
+    const now = notices.marks(clock.now());
+    const changes = changesOf(stored ?? NO_MARKS, now, prefix);
     if (changes.size > 0 && !isFault(await world.marks.save(changes))) stored = now;
   }
+}
+
+type Values = ReadonlyMap<string, number>;
+
+const NO_MARKS: Values = new Map();
+
+function changesOf(before: Values, now: Values, prefix: string): ReadonlyMap<string, number | null> {
+  const kept = [...now].filter(([name, value]) => before.get(name) !== value);
+  const removed = [...before.keys()].filter((name) => !now.has(name));
+  return new Map<string, number | null>([
+    ...kept.map(([name, value]) => [prefix + name, value] as const),
+    ...removed.map((name) => [prefix + name, null] as const),
+  ]);
 }
 
 type Accepting = Pick<DeskWorld, "accept" | "clock" | "random">;

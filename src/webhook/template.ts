@@ -114,7 +114,7 @@ function toTime(value: unknown, zone: string): unknown {
   const part = (name: Intl.DateTimeFormatPartTypes): string => found.get(name) ?? "";
   const offset = part("timeZoneName").replace("GMT", "");
   const shown = zone === "UTC" ? "UTC" : offset === "" ? "+00:00" : offset;
-  const day = `${part("year")}-${part("month")}-${part("day")}`;
+  const day = `${part("year").padStart(4, "0")}-${part("month")}-${part("day")}`;
   return `${day} ${part("hour")}:${part("minute")}:${part("second")} ${shown}`;
 }
 

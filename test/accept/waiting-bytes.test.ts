@@ -60,7 +60,7 @@ function createWorld(between: (turn: number) => Promise<void>) {
   } as unknown as Clock;
   const bytes = createWaitingBytes({
     clock,
-    report: { unexpected: (_, error) => assert.fail(String(error)) },
+    report: { storeFailed: (_, error) => assert.fail(String(error)) },
     backlog: { counts: async () => DESTINATIONS.map((destination) => ({ destination, state: "waiting", count: 1 })) },
     async readQueue(ask) {
       if (failures > 0) {

@@ -76,6 +76,14 @@ describe("anchors, aliases and merge keys", () => {
     ]);
   });
 
+  it("bring no key twice that is there twice", () => {
+    const twice = `x-page: &page { type: page, type: track }\ndestinations: { d: { webhooks: [{ url: http://a }], where: *page } }\n`;
+    assert.match(
+      errors(`sources: {}\n${twice}`).join("\n"),
+      /:2:29: destinations\.d\.where\.type: is set twice: first in line 2/,
+    );
+  });
+
   it("are kept under keys that begin with x-, at the top and nowhere else", () => {
     assert.deepEqual(errors(`${TEXT}x-what: { any: [thing] }\nx-: 1\n`), []);
     assert.match(errors(`${TEXT}log: { x-level: debug }\n`).join(), /log\.x-level: is not a known key/);

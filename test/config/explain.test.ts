@@ -119,6 +119,7 @@ destinations:
     order: none                         # default
 
 # include:                              # default: no other file
+
 # notify:                               # default: nobody is told
 `;
 

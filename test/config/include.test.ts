@@ -144,17 +144,30 @@ describe("a config that includes files", () => {
     ]);
   });
 
-  it("refuses in an included file all but sources and destinations", () => {
+  it("refuses in an included file all but sources, destinations and notify", () => {
     const others = "include: [more/*.yaml]\nadmin: { token: another-token }\nsourcs: {}\nextra: 1\n";
     const loaded = included({ "a.yaml": others, "b.yaml": "- 1\n" });
     assert.deepEqual(errors(loaded), [
-      `${inFolder("a.yaml")}:1:1: include: cannot be in an included file, only sources and destinations: move it to ${FILE}`,
-      `${inFolder("a.yaml")}:2:1: admin: cannot be in an included file, only sources and destinations: move it to ${FILE}`,
+      `${inFolder("a.yaml")}:1:1: include: cannot be in an included file, only sources, destinations and notify: move it to ${FILE}`,
+      `${inFolder("a.yaml")}:2:1: admin: cannot be in an included file, only sources, destinations and notify: move it to ${FILE}`,
       `${inFolder("a.yaml")}:3:1: sourcs: is not a known key: did you mean sources?`,
-      `${inFolder("a.yaml")}:4:1: extra: is not a known key: known here are sources, destinations`,
+      `${inFolder("a.yaml")}:4:1: extra: is not a known key: known here are sources, destinations, notify`,
       `${inFolder("b.yaml")}:1:1: the file must hold keys such as \`sources:\`, each with a space after its colon (got a list of 1)`,
     ]);
     assert.doesNotMatch(JSON.stringify(loaded.problems), /another-token/);
+  });
+
+  it("takes those who are told of trouble from all files as well", () => {
+    const ops = (name: string) => `notify:\n  ${name}: { url: https://ops.example.com/${name} }\n`;
+    const loaded = included({ "a.yaml": ops("night"), "b.yaml": ops("day") }, `${MAIN}${ops("ops")}`);
+    assert.deepEqual(
+      errors(loaded).filter((line) => !line.includes("warning")),
+      [],
+    );
+    assert.deepEqual(
+      loaded.config?.notify.map(({ destination }) => destination.name),
+      ["notify:ops", "notify:night", "notify:day"],
+    );
   });
 
   it("takes an included file without a value, and a section whose lines are all commented out", () => {

@@ -117,6 +117,7 @@ describe("loadConfig", () => {
           historical: "accept",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
@@ -186,6 +187,7 @@ describe("loadConfig", () => {
           historical: "skip",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -215,6 +217,7 @@ describe("loadConfig", () => {
           historical: "accept",
           filter: null,
           template: null,
+          noticeTemplate: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
@@ -237,6 +240,8 @@ describe("loadConfig", () => {
             types: null,
             historical: "accept",
             filter: null,
+            template: null,
+            noticeTemplate: null,
             webhooks: [
               {
                 url: "https://ops.example.com/fairlead",

@@ -16,7 +16,7 @@ function toldOf(body: string): readonly string[] {
 
 describe("the body of a destination", () => {
   it("is that of the specification, unless it has a template", () => {
-    for (const text of [HEAD, `${HEAD}    body: default\n`])
+    for (const text of [HEAD, `${HEAD}    body: default\n`, `${HEAD}    body: {}\n`])
       assert.equal(load(text).config?.destinations[0]?.template, null);
     assert.deepEqual(toldOf("{ template: { text: x } }"), []);
   });
@@ -25,7 +25,7 @@ describe("the body of a destination", () => {
     const table: readonly (readonly [body: string, message: string])[] = [
       ["defalt", 'body must be default, or a map with a template (got "defalt")'],
       ["5", "body must be default, or a map with a template (got 5)"],
-      ["{}", "body.template is missing here: it is required"],
+      ["[]", "body must be default, or a map with a template (got an empty list)"],
       ["{ templat: { a: b } }", "body.templat is not a known key: did you mean template?"],
       [
         "{ template: text }",
@@ -33,6 +33,13 @@ describe("the body of a destination", () => {
       ],
     ];
     for (const [body, message] of table) assert.deepEqual(toldOf(body), [`error ${message}`]);
+  });
+
+  it("may have a template for deletion notices, which have few fields", () => {
+    assert.deepEqual(toldOf('{ deletion: { text: "{{ userId }}" } }'), []);
+    assert.deepEqual(toldOf('{ deletion: { text: "{{ event }}" } }'), [
+      'error body.deletion.text has a field that is not known: known are type, user, userId, source, timestamp (got "{{ event }}")',
+    ]);
   });
 
   it("has each fault of a template told at its place", () => {

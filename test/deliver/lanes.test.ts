@@ -15,6 +15,7 @@ function destination(name: string): Destination {
     historical: "accept",
     filter: null,
     template: null,
+    noticeTemplate: null,
     webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
     sharedSecrets: [],
     standardWebhooks: false,

@@ -98,13 +98,26 @@ async function sentBy(destination: Destination): Promise<readonly string[]> {
 }
 
 describe("a recipe of docs/payloads.md", () => {
-  const recipes: readonly (readonly [name: string, shape: v.GenericSchema])[] = [
-    ["Slack", SLACK],
-    ["Discord", DISCORD],
-    ["ntfy", NTFY],
-    ["Alertmanager", ALERTS],
+  const slackNotice = v.pick(SLACK, ["text"]);
+  const discordNotice = v.strictObject(v.pick(DISCORD, ["content", "allowed_mentions"]).entries);
+  const ntfyNotice = v.strictObject(v.pick(NTFY, ["topic", "message"]).entries);
+  const alertsNotice = v.array(v.strictObject({ labels: ALERTS.item.entries.labels }));
+  const recipes: readonly (readonly [name: string, shape: v.GenericSchema, notice: v.GenericSchema])[] = [
+    ["Slack", SLACK, v.strictObject(slackNotice.entries)],
+    ["Discord", DISCORD, discordNotice],
+    ["ntfy", NTFY, ntfyNotice],
+    ["Alertmanager", ALERTS, alertsNotice],
   ];
-  for (const [name, shape] of recipes) {
+  for (const [name, shape, notice] of recipes) {
+    it(`tells people by ${name} which user is to be deleted`, async () => {
+      await using d = await startDaemon({ config: { destinations: [recipe(name)] } });
+      await d.admin("POST", "/api/deletions", { body: { userIds: ["u-4711"] } });
+      await d.clock.advance("3s");
+      const [{ body = "" } = {}] = d.sent;
+      assert.ok(v.is(notice, JSON.parse(body)), body);
+      assert.match(body, /u-4711/);
+    });
+
     it(`makes what ${name} takes, whatever is in the call`, async () => {
       const bodies = await sentBy(recipe(name));
       assert.equal(bodies.length, CALLS.length);

@@ -41,6 +41,7 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
     historical: "accept",
     filter: null,
     template: null,
+    noticeTemplate: null,
     webhooks: urls.map((url) => ({ url, headers: secrets, tls: tls ?? null })),
     sharedSecrets: [],
     standardWebhooks: false,

@@ -321,6 +321,20 @@ describe("a notification", () => {
     assert.deepEqual([deletion.json.untold, later.json.untold], [[], []]);
   });
 
+  it("cannot be moved to a destination, nor what waits for that to a webhook of notify", async () => {
+    await using d = await start({ [URL_A]: () => 503, [OPS]: () => 503 });
+    for (const [from, to] of [
+      ["crm", "notify:ops"],
+      ["notify:ops", "crm"],
+    ]) {
+      await d.admin("POST", `/api/destinations/${from}/test`, { body: {} });
+      await d.admin("POST", `/api/destinations/${from}/pause`, { body: {} });
+      const { status, json } = await d.admin("POST", `/api/destinations/${from}/move`, { body: { to } });
+      assert.deepEqual([status, json.code], [400, "invalid_request"]);
+      assert.match(String(json.message), /notifications go only to webhooks of notify/);
+    }
+  });
+
   it("survives a kill, is not told twice, and is followed by the end of what it told", SLOW, async () => {
     let up = false;
     let status = 503;

@@ -186,6 +186,55 @@ describe("a destination with an order", () => {
   });
 });
 
+describe("a delivery that is held back", () => {
+  /** What each waits for, by messageId. */
+  async function heldBack(d: TestDaemon): Promise<Readonly<Record<string, unknown>>> {
+    const { json } = await d.admin("GET", "/api/deliveries?state=waiting");
+    const list = json.deliveries as { messageId: string; heldBack: unknown }[];
+    return Object.fromEntries(list.map((one) => [one.messageId, one.heldBack]));
+  }
+
+  it("says that it waits for an earlier one of its user", async () => {
+    await using d = await start((sent) => (nameOf(sent) === "ann1" ? 500 : 200));
+    await call(d, "ann1", "ann2");
+    const user = { by: "user", why: "an earlier delivery of the same user" };
+    assert.deepEqual(await heldBack(d), { ann1: null, ann2: user });
+    const [, id] = (await d.rows()).map(({ event, destination }) => `${event}-${destination}`);
+    assert.deepEqual((await d.admin("GET", `/api/deliveries/${id}`)).json.heldBack, user);
+    const { json } = await d.admin("GET", "/api/events/ann2");
+    const [event] = json.events as { deliveries: { heldBack: unknown }[] }[];
+    assert.deepEqual(event?.deliveries[0]?.heldBack, user);
+  });
+
+  it("says that it waits for its destination's rate", async () => {
+    const rate = { requests: 1, per: MINUTE, burst: 1 };
+    await using d = await start(() => 200, { ...UNORDERED, rate });
+    await call(d, "ann1", "ann2");
+    assert.deepEqual(await heldBack(d), { ann2: { by: "rate", why: "its turn: crm takes 1/m" } });
+    await d.clock.advance("2m");
+    assert.deepEqual(await heldBack(d), {});
+  });
+
+  it("says that it waits for the requests that are under way", async () => {
+    await using d = await start(() => SLOWLY, { ...UNORDERED, concurrency: 2 });
+    await call(d, "ann1", "ann2", "ann3");
+    const turn = { by: "concurrency", why: "its turn: 2 requests are under way to crm" };
+    assert.deepEqual((await heldBack(d)).ann3, turn);
+    await d.clock.advance("1s");
+    assert.equal((await heldBack(d)).ann3, null);
+  });
+
+  it("is not said to wait for a limit while its receiver is down, or nothing is sent to it", async () => {
+    const rate = { requests: 1, per: MINUTE, burst: 1 };
+    await using d = await start(() => REFUSED, { ...UNORDERED, concurrency: 1 });
+    await call(d, ...many("ann", 20));
+    await d.clock.advance("5m");
+    assert.deepEqual(new Set(Object.values(await heldBack(d))), new Set([null]));
+    await reload(d, { ...UNORDERED, rate, enabled: false });
+    assert.deepEqual(new Set(Object.values(await heldBack(d))), new Set([null]));
+  });
+});
+
 describe("a reload", () => {
   it("that gives a destination its order lets what is being sent end first", async () => {
     await using d = await start(() => SLOWLY, { ...UNORDERED, concurrency: 3 });

@@ -121,6 +121,32 @@ describe("a destination with a template", () => {
     assert.deepEqual(Object.keys(JSON.parse(notice)), ["type", "userId", "timestamp"]);
   });
 
+  it("gets deletion notices by a template of their own, if it has one", async () => {
+    const told = { ...chat(), noticeTemplate: templateOf({ text: "delete {{ userId }}" }) };
+    await using d = await startDaemon({ config: { destinations: [told, lake] } });
+    await order(d);
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["u1"] } });
+    await d.clock.rest();
+    assert.deepEqual(bodiesTo(d, URL_A), [ORDERED, '{"text":"delete u1"}']);
+    assert.match(bodiesTo(d, URL_B)[1] ?? "", /^\{"type":"delete","userId":"u1"/);
+  });
+
+  it("gets by a new template what an old one has spoilt, if that is moved to it", async () => {
+    const answers = ({ url }: { readonly url: string }) => (url === URL_A ? 400 : 200);
+    await using d = await startDaemon({ answers, config: { destinations: [chat(OTHER)] } });
+    await order(d);
+    const fixed = makeDestination({ name: "chat-2", urls: [URL_B], template: SHORT });
+    await d.app.reload({ ...d.config, destinations: [chat(OTHER), fixed] });
+    await d.admin("POST", "/api/destinations/chat/pause");
+    assert.equal(
+      (await d.admin("POST", "/api/replay", { body: { filter: { destination: "chat" } } })).json.replayed,
+      1,
+    );
+    assert.equal((await d.admin("POST", "/api/destinations/chat/move", { body: { to: "chat-2" } })).json.moved, 1);
+    await d.clock.advance("1m");
+    assert.deepEqual(bodiesTo(d, URL_B), [ORDERED]);
+  });
+
   it("has nothing of a user left once they are erased", async () => {
     const answers = ({ body }: { readonly body: string }) => (/^\{"(text|version)/.test(body) ? 400 : 200);
     await using d = await startDaemon({ answers, config: { destinations: [chat(), lake] } });
