@@ -33,7 +33,8 @@ export type CloseAndFlushParams = {
 };
 export type FlushParams = CloseAndFlushParams & { readonly close?: boolean | undefined };
 
-const METHODS = ["identify", "track", "page", "screen", "group", "alias", "flush", "closeAndFlush"] as const;
+const CALLS = ["identify", "track", "page", "screen", "group", "alias"] as const;
+const METHODS = [...CALLS, "flush", "closeAndFlush", "register", "deregister"] as const;
 /** How long a flush waits for the promise of a callback. */
 const CALLBACK_MS = 1_000;
 
@@ -63,7 +64,9 @@ export class Analytics extends Emitter {
     this.#client = createClient(read, platform);
     this.#closeTimeoutMs = Math.max(60_000, read.flushAfterMs) * 1.25;
     // Methods work without their object: `const { track } = analytics`.
-    for (const name of METHODS) Object.defineProperty(this, name, { value: this[name].bind(this), writable: true });
+    for (const name of METHODS) {
+      Object.defineProperty(this, name, { value: this[name].bind(this), writable: true, configurable: true });
+    }
     this.emit("initialize", settings);
   }
 
