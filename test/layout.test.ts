@@ -30,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // What operators watch, in memory.
   "observe/": ["model/", "settle/"],
   // Knows what the daemon does by its facts, and tells by accept.
-  "notify/": ["model/"],
+  "notify/": ["model/", "webhook/template.ts"],
   "deletion/": ["model/"],
   "audience/": ["model/"],
   "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],

@@ -248,7 +248,7 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
 
 type NotifierAs = DeliveryPolicy & { readonly name: string; readonly tlses: readonly (WebhookTls | null)[] };
 
-const AS_DESTINATION = { body: "default", historical: "accept", order: "none" } as const;
+const AS_DESTINATION = { historical: "accept", order: "none" } as const;
 
 /** It is sent to as a destination that no rule leads events to. */
 function buildNotifier(

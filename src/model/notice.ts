@@ -45,3 +45,18 @@ export type NoticeRules = {
 
 /** How long others of the same kind are waited for. */
 export const GROUPING: Ms = MINUTE;
+
+/** A notification as its receiver gets it, unless its entry has a template. */
+export type Message = {
+  readonly kind: NoticeKind | "test";
+  /** `new`, `ongoing` or `recovered`. */
+  readonly state: NoticeState;
+  /** A line. */
+  readonly title: string;
+  /** A line for each fact. */
+  readonly text: string;
+  readonly at: string;
+  /** The machine that tells. */
+  readonly host: string;
+  readonly facts: readonly JsonObject[];
+};

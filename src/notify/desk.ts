@@ -1,12 +1,15 @@
-import { NOTIFY_SOURCE, type Notifier } from "../model/config.ts";
+import { type Destination, NOTIFY_SOURCE, type Notifier } from "../model/config.ts";
 import { formatId } from "../model/delivery.ts";
 import { ownEvent } from "../model/event.ts";
 import { type Fault, isFault } from "../model/fault.ts";
-import type { Fact, GivenUp, Notice, NoticeRules } from "../model/notice.ts";
+import type { Fact, GivenUp, Message, Notice, NoticeRules } from "../model/notice.ts";
+import { storedBody } from "../model/payload.ts";
 import type { Accept, Clock, DeliveryName, Marks, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import type { Template } from "../model/template.ts";
 import type { Timeline } from "../model/timeline.ts";
-import { type Message, writeMessage } from "./message.ts";
+import { render } from "../webhook/template.ts";
+import { writeMessage } from "./message.ts";
 import { createNotices } from "./notices.ts";
 
 export type DeskWorld = Pick<NoticeRules, "alone" | "leads"> & {
@@ -71,7 +74,7 @@ export function createDesk(world: DeskWorld): Desk {
     const { host, timeline } = world;
     const message = writeMessage(notice, { wall: clock.wall(), host, toWall: timeline.toWall });
     const { kind, state, title } = message;
-    const accepted = await acceptMessage(destination.name, message, world);
+    const accepted = await acceptMessage(destination, message, world);
     if (isFault(accepted)) {
       const { code, message: reason } = accepted;
       if (refusedBy !== code) report.daemon("notification_refused", { notify: name, kind, state, title, code, reason });
@@ -109,7 +112,7 @@ type Accepting = Pick<DeskWorld, "accept" | "clock" | "random">;
 
 /** Stores a notification for the destination that its webhook is. */
 export async function acceptMessage(
-  to: string,
+  { name: to, template }: Pick<Destination, "name" | "template">,
   message: Message,
   { accept, clock, random }: Accepting,
 ): Promise<DeliveryName | Fault> {
@@ -120,7 +123,7 @@ export async function acceptMessage(
   const receipts = await accept(
     NOTIFY_SOURCE,
     [ownEvent({ type: "track", messageId, ...words, at })],
-    [{ notification: { to, body: JSON.stringify(message) } }],
+    [{ notification: { to, body: bodyOf(message, to, template) } }],
   );
   if (isFault(receipts)) return receipts;
   const [receipt] = receipts;
@@ -128,4 +131,10 @@ export async function acceptMessage(
   // An id of this server is no repeat, and a notification is about no user.
   if (delivery === undefined) throw new Error(`a notification for ${to} has no delivery`);
   return { messageId, delivery: formatId(delivery) };
+}
+
+/** What is stored: the message, and beside it what a template makes of it. */
+function bodyOf(message: Message, to: string, template: Template | null): string {
+  const payloads = template === null ? [] : [[to, render(template, message).text] as const];
+  return storedBody(JSON.stringify(message), payloads);
 }

@@ -1,22 +1,6 @@
 import type { NoticeKind } from "../model/config.ts";
-import type { JsonObject } from "../model/event.ts";
-import type { Notice, NoticeItem, NoticeState } from "../model/notice.ts";
+import type { Message, Notice, NoticeItem, NoticeState } from "../model/notice.ts";
 import { type At, formatDuration, formatTime } from "../model/units.ts";
-
-/** A notification as its receiver gets it, unless its entry has a body of its own. */
-export type Message = {
-  readonly kind: NoticeKind | "test";
-  /** `new`, `ongoing` or `recovered`. */
-  readonly state: NoticeState;
-  /** A line. */
-  readonly title: string;
-  /** A line for each fact. */
-  readonly text: string;
-  readonly at: string;
-  /** The machine that tells. */
-  readonly host: string;
-  readonly facts: readonly JsonObject[];
-};
 
 export type MessageWorld = {
   /** By the machine's clock. */
