@@ -5,7 +5,7 @@ import type { CallType } from "../model/event.ts";
 export type Id = string | number;
 
 /** Names of destinations: `{ All: false, crm: true }` reaches crm alone (SPEC.md 4.3 rule 4). */
-export type Integrations = { readonly [destination: string]: boolean | object };
+export type Integrations = { readonly [destination: string]: boolean | object | undefined };
 
 /** An object with any keys. Arrays are refused; so are Map, Set and Promise, which JSON writes without their content. */
 export type Attributes = { readonly [key: string]: unknown } | OfInterface;
