@@ -1,5 +1,6 @@
 import type { SentCall } from "./calls.ts";
 import type { LostCallError } from "./errors.ts";
+import { readExact } from "./exact.ts";
 import type { Settings } from "./options.ts";
 import type { Cancel, ClientWorld, ExitHooks } from "./platform.ts";
 import type { Entry } from "./queue.ts";
@@ -65,11 +66,11 @@ export function createLedger({ onError, onDelivered }: Settings, world: ClientWo
     },
   };
 
-  function report({ text }: Entry, settlement: Settlement): void {
+  function report(entry: Entry, settlement: Settlement): void {
     if (settlement.kind === "returned") {
       returned += 1;
     } else if (settlement.kind === "delivered") {
-      if (onDelivered) callListener(onDelivered, JSON.parse(text), log);
+      if (onDelivered) callListener(onDelivered, readExact(entry), log);
     } else if (onError) {
       trail.enter("onError", () => callListener(onError, settlement.error, log));
     } else {
@@ -125,7 +126,7 @@ function createFlushes(keepAlive: () => Cancel) {
 function note(flush: Flush, entry: Entry, settlement: Settlement): void {
   if (settlement.kind === "delivered") flush.delivered.push(entry.messageId);
   else if (settlement.kind === "lost") flush.lost.push(settlement.error);
-  else flush.undelivered.push(JSON.parse(entry.text));
+  else flush.undelivered.push(readExact(entry));
 }
 
 function reportOf({ delivered, lost, undelivered, duplicates }: Flush): FlushReport {
