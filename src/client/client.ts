@@ -1,11 +1,11 @@
 import type { CallType } from "../model/event.ts";
-import { type Courier, createCourier } from "./courier.ts";
+import { type Courier, type CourierParts, createCourier } from "./courier.ts";
 import { measureCall } from "./envelope.ts";
 import { ClosedError, InvalidOptionError, LostCallError } from "./errors.ts";
 import { LONGEST_MS, type Settings } from "./options.ts";
 import type { Cancel, ClientWorld, World } from "./platform.ts";
 import { createDebug, createLedger, type Debug, type FlushReport, type Ledger } from "./report.ts";
-import { show } from "./show.ts";
+import { show, showCauses } from "./show.ts";
 import { write } from "./write.ts";
 
 /** What is behind `Analytics`, on any platform. */
@@ -25,7 +25,7 @@ export function createClient(settings: Settings, platform: World): Client {
   const world: ClientWorld = { ...platform, trail, log: quietly(platform.log) };
   const debug = createDebug(settings.debug, world);
   const ledger = createLedger(settings, world, { idle: () => ending.idle(), gone: () => ending.gone() });
-  const courier = createCourier({ settings, world, debug, ledger });
+  const courier = openCourier({ settings, world, debug, ledger });
   const pacer = createPacer({ settings, world, debug, send: () => courier.sendUpTo(seq) });
   const ending = createEnding({ flush: flushNow, courier, ledger, world, debug });
   let seq = 0;
@@ -63,6 +63,19 @@ export function createClient(settings: Settings, platform: World): Client {
     const settled = ledger.settled(seq);
     pacer.flush();
     return settled;
+  }
+}
+
+function openCourier(parts: CourierParts): Courier {
+  const { spool } = parts.settings;
+  if (!spool) return createCourier(parts);
+  const { createSpooling } = parts.world;
+  if (!createSpooling) throw new InvalidOptionError("spool needs files, which this platform does not have");
+  try {
+    return createSpooling(parts, spool);
+  } catch (cause) {
+    if (cause instanceof InvalidOptionError) throw cause;
+    throw new InvalidOptionError(`spool.directory cannot be used: ${showCauses(cause)}`);
   }
 }
 
@@ -139,8 +152,8 @@ function checkTimeout(timeoutMs: number): void {
 
 type EndingParts = {
   readonly flush: () => Promise<FlushReport>;
-  readonly courier: Pick<Courier, "hurry" | "abandon">;
-  readonly ledger: Pick<Ledger, "settle" | "end">;
+  readonly courier: Pick<Courier, "hurry" | "abandon" | "settle" | "close">;
+  readonly ledger: Pick<Ledger, "end">;
   readonly world: Pick<World, "after">;
   readonly debug: Debug;
 };
@@ -152,12 +165,27 @@ const EXIT_TIMEOUT_MS = 5_000;
 function createEnding({ flush, courier, ledger, world, debug }: EndingParts) {
   return {
     /** The program closes it. Calls that are not delivered in time are returned. */
-    close: (timeoutMs: number) => finish(timeoutMs, giveBack),
+    async close(timeoutMs: number) {
+      const late = deadline(timeoutMs);
+      const report = await finish(timeoutMs, giveBack);
+      await courier.close?.(late.passed);
+      late.cancel();
+      return report;
+    },
     /** The program has nothing left to do and did not close it: calls are sent for some seconds. Never rejects. */
     idle: () => void finish(EXIT_TIMEOUT_MS, giveUp),
     /** The program ends now: all calls are lost, and reported so. */
     gone: giveUp,
   };
+
+  function deadline(timeoutMs: number): { readonly passed: Promise<void>; readonly cancel: Cancel } {
+    let cancel: Cancel = () => {};
+    const passed = new Promise<void>((pass) => {
+      // A longer timeout means no deadline.
+      if (timeoutMs <= LONGEST_MS) cancel = world.after(timeoutMs, pass);
+    });
+    return { passed, cancel: () => cancel() };
+  }
 
   /** Sends all calls, without waiting for the next attempt, until they are settled or the time is over. */
   async function finish(timeoutMs: number, whenLate: () => void): Promise<FlushReport> {
@@ -173,13 +201,13 @@ function createEnding({ flush, courier, ledger, world, debug }: EndingParts) {
   }
 
   function giveBack(): void {
-    for (const entry of courier.abandon()) ledger.settle(entry, { kind: "returned" });
+    for (const entry of courier.abandon()) courier.settle(entry, { kind: "returned" });
   }
 
   function giveUp(): void {
     const why = "the program has ended; await close() before that";
     for (const entry of courier.abandon()) {
-      ledger.settle(entry, { kind: "lost", error: new LostCallError(entry, { reason: "exited", why }) });
+      courier.settle(entry, { kind: "lost", error: new LostCallError(entry, { reason: "exited", why }) });
     }
     ledger.end();
   }

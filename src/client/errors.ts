@@ -67,6 +67,21 @@ export class QueueFullError extends AnalyticsError {
   }
 }
 
+export type SpoolErrorCode = "spool_full" | "spool_failed" | "spool_damaged";
+
+/**
+ * What is wrong with the spool; passed to its `onError`. `spool_full`: it has `maxBytes`. `spool_failed`: the disk refuses,
+ * as when it is full. Both are told once, until it works again. `spool_damaged`: what was kept cannot be read.
+ */
+export class SpoolError extends AnalyticsError {
+  override readonly name = "SpoolError";
+  declare readonly code: SpoolErrorCode;
+
+  constructor(code: SpoolErrorCode, message: string, options?: { readonly cause: unknown }) {
+    super(code, message, options);
+  }
+}
+
 /** A call after close(). Thrown by the call. */
 export class ClosedError extends AnalyticsError {
   override readonly name = "ClosedError";

@@ -1,6 +1,6 @@
 import type { SentCall } from "./calls.ts";
 import { type CallLimits, VERSION } from "./envelope.ts";
-import { InvalidOptionError, type LostCallError } from "./errors.ts";
+import { InvalidOptionError, type LostCallError, type SpoolError } from "./errors.ts";
 import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
 import { base64, createMask, kindOf, type Mask, show } from "./show.ts";
@@ -20,6 +20,8 @@ export type Options = {
   /** The largest call (32,768). */
   readonly maxCallSize?: number | undefined;
   readonly queue?: QueueOptions | undefined;
+  /** Keeps calls on disk until the server has taken them. Needs Node, Bun or Deno. */
+  readonly spool?: SpoolOptions | undefined;
   /** How often a batch is retried before it is lost (10). */
   readonly retries?: number | undefined;
   /** How long one request may take until its answer is read (10,000). */
@@ -43,6 +45,27 @@ type QueueOptions = {
   readonly whenFull?: WhenFull | undefined;
 };
 
+type SpoolOptions = {
+  /** For the files of the spool. Several processes may share it. */
+  readonly directory: string;
+  /** The most that the calls of this client may take there (100 MB). */
+  readonly maxBytes?: number | undefined;
+  /**
+   * "interval": the disk is told to write each second, which a power cut may undo. "always": a call's promise resolves when
+   * the call is on the disk. Whichever it is, the end of the process loses nothing ("interval").
+   */
+  readonly fsync?: "always" | "interval" | undefined;
+  /** Called when the spool is full, cannot be written, or is damaged. Without it, that is written to standard error. */
+  readonly onError?: ((error: SpoolError) => void) | undefined;
+};
+
+export type SpoolSettings = {
+  readonly directory: string;
+  readonly maxBytes: number;
+  readonly fsync: "always" | "interval";
+  readonly onError: SpoolOptions["onError"];
+};
+
 export type Settings = {
   readonly target: Target;
   readonly flushAt: number;
@@ -51,6 +74,7 @@ export type Settings = {
   readonly maxCallSize: number;
   readonly queueLimit: number;
   readonly whenFull: WhenFull;
+  readonly spool: SpoolSettings | null;
   readonly retries: number;
   readonly timeoutMs: number;
   readonly fetch: Fetch | undefined;
@@ -80,6 +104,7 @@ export function readOptions(writeKey: string, options: Options): Settings {
     maxCallSize: whole("maxCallSize", options.maxCallSize ?? LIMITS.maxCallSize, { least: 256 }),
     queueLimit: whole("queue.limit", queue.limit ?? 10_000, { least: 1 }),
     whenFull: readWhenFull(queue.whenFull ?? "dropOldest"),
+    spool: options.spool === undefined ? null : readSpool(options.spool),
     retries: whole("retries", options.retries ?? 10, { least: 0 }),
     timeoutMs: whole("timeout", options.timeout ?? 10_000, { least: 1, most: LONGEST_MS }),
     fetch: options.fetch,
@@ -97,7 +122,7 @@ function either<A extends keyof Options, B extends keyof Options>(name: A, other
 }
 
 const KNOWN =
-  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, retries, timeout, headers, fetch, onError, onDelivered, debug";
+  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, spool, retries, timeout, headers, fetch, onError, onDelivered, debug";
 const FUNCTIONS = ["fetch", "onError", "onDelivered"] as const;
 
 /** The options of other clients, and what to use here. */
@@ -162,6 +187,25 @@ function whole(name: string, value: unknown, { least, most = Infinity }: { least
 function readWhenFull(value: WhenFull): WhenFull {
   if (value === "block" || value === "reject" || value === "dropOldest") return value;
   throw new InvalidOptionError(`queue.whenFull must be block, reject, dropOldest (got ${show(value)})`);
+}
+
+/** A small spool has segments of a few calls. */
+const LEAST_SPOOL_BYTES = 1_048_576;
+
+function readSpool(spool: SpoolOptions): SpoolSettings {
+  checkObject("spool", spool);
+  const { directory, maxBytes = 100 * 1_048_576, fsync = "interval", onError, ...unknown } = spool;
+  const [name] = Object.keys(unknown);
+  if (name !== undefined) {
+    const known = "spool.directory, spool.maxBytes, spool.fsync and spool.onError";
+    throw new InvalidOptionError(`there is no option spool.${name}: there are ${known}`);
+  }
+  if (typeof directory !== "string" || directory === "") throw wrong("spool.directory", "a path", directory);
+  if (fsync !== "always" && fsync !== "interval") {
+    throw new InvalidOptionError(`spool.fsync must be always, interval (got ${show(fsync)})`);
+  }
+  if (onError !== undefined && typeof onError !== "function") throw wrong("spool.onError", "a function", onError);
+  return { directory, maxBytes: whole("spool.maxBytes", maxBytes, { least: LEAST_SPOOL_BYTES }), fsync, onError };
 }
 
 /** Where requests go, the headers that they all have, and what hides the write key in their answers. */

@@ -1,7 +1,9 @@
 /** What the library needs from the platform that it runs on. Tests bring a world of their own. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import process from "node:process";
-import { LONGEST_MS } from "./options.ts";
+import type { Courier, CourierParts } from "./courier.ts";
+import { LONGEST_MS, type SpoolSettings } from "./options.ts";
+import { createSpooling } from "./spool/spooling.ts";
 
 export type Cancel = () => void;
 
@@ -19,6 +21,8 @@ export type World = {
   uuid(): string;
   createTrail(): Trail;
   readonly fetch: Fetch;
+  /** Sends calls that are kept on disk. Undefined where there are no files. */
+  readonly createSpooling?: ((parts: CourierParts, spool: SpoolSettings) => Courier) | undefined;
   /** Writes a line to standard error. */
   log(line: string): void;
   /** The environment variable DEBUG, or an empty text. */
@@ -93,6 +97,7 @@ export const platform: World = {
   createTrail,
   // Looked up at each request, so that a fetch that is wrapped or replaced later is used.
   fetch: (url, init) => globalThis.fetch(url, init),
+  createSpooling,
   log: (line) => console.error(line),
   debugNames,
 };
