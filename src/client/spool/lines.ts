@@ -78,6 +78,7 @@ function readCall(body: string, calls: Map<number, Kept>): void {
 
 function readRanges(list: string): readonly number[] {
   return list.split(",").flatMap((range) => {
+    if (range === "") return [];
     const [first = 0, last = first] = range.split("-").map(Number);
     return Array.from({ length: last - first + 1 }, (_, index) => first + index);
   });

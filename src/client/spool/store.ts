@@ -171,10 +171,14 @@ function bytesOf({ segments }: Store): number {
   return sum;
 }
 
-/** Drops the oldest segment, if that is the policy. Calls that are in memory as well stay there. */
+/**
+ * Drops the oldest segment, if that is the policy; one that is being sent from only if there is no other. Calls that are in
+ * memory as well stay there.
+ */
 function makeRoom(store: Store): boolean {
-  const [oldest] = store.segments;
-  if (store.parts.whenFull !== "dropOldest" || !oldest || oldest === store.active) return false;
+  const others = store.segments.filter((segment) => segment !== store.active);
+  const oldest = others.find(({ counts }) => counts.held === 0) ?? others[0];
+  if (store.parts.whenFull !== "dropOldest" || !oldest) return false;
   // A call made in onError drops no others: onError would be called for these, and so on.
   if (store.parts.world.trail.isIn("onError")) return false;
   const calls = takeFrom(store, oldest);
@@ -201,10 +205,11 @@ export function takeOldest(store: Store): readonly Stored[] {
 function takeFrom({ parts }: Store, segment: Segment): readonly Stored[] {
   const { calls, damaged } = takeCalls(segment);
   if (damaged > 0) {
-    const lines = damaged === 1 ? "a line" : `${damaged} lines`;
-    parts.tell(
-      new SpoolError("spool_damaged", `${lines} of ${segment.path} do not fit their checksums, and are left out`),
-    );
+    const what =
+      damaged === 1 ? ["a line", "does", "its checksum", "is"] : [`${damaged} lines`, "do", "their checksums", "are"];
+    const [lines, does, checksums, are] = what;
+    const message = `${lines} of ${segment.path} ${does} not fit ${checksums}, and ${are} left out`;
+    parts.tell(new SpoolError("spool_damaged", message));
   }
   return calls.map(({ nth, kept }) => ({ place: { segment, nth }, kept }));
 }
