@@ -117,6 +117,7 @@ describe("a call with a spool", () => {
     const first = s.start({ answers: () => DOWN });
     void first.track("1");
     first.exit("gone");
+    await s.clock.advance("10ms");
     const second = s.start({ answers: () => "hang" });
     void second.track("2");
     const closed = second.client.close(1_000);
