@@ -1,10 +1,11 @@
 import type { CallType } from "../model/event.ts";
 import { type Courier, type CourierParts, createCourier } from "./courier.ts";
+import { createEnding } from "./ending.ts";
 import { measureCall } from "./envelope.ts";
-import { ClosedError, InvalidOptionError, LostCallError } from "./errors.ts";
-import { LONGEST_MS, type Settings } from "./options.ts";
-import type { Cancel, ClientWorld, World } from "./platform.ts";
-import { createDebug, createLedger, type Debug, type FlushReport, type Ledger } from "./report.ts";
+import { ClosedError, InvalidOptionError } from "./errors.ts";
+import type { Settings } from "./options.ts";
+import type { Cancel, ClientWorld, ToldHooks, World } from "./platform.ts";
+import { createDebug, createLedger, type Debug, type FlushReport } from "./report.ts";
 import { show, showCauses } from "./show.ts";
 import { write } from "./write.ts";
 
@@ -27,20 +28,24 @@ export function createClient(settings: Settings, platform: World): Client {
   const ledger = createLedger(settings, world, { idle: () => ending.idle(), gone: () => ending.gone() });
   const courier = openCourier({ settings, world, debug, ledger });
   const pacer = createPacer({ settings, world, debug, send: () => courier.sendUpTo(seq) });
-  const ending = createEnding({ flush: flushNow, courier, ledger, world, debug });
+  const ending = createEnding({ settings, flush: flushNow, close, courier, ledger, world, debug });
+  const unhook = settings.closeOnSignal ? listen(world, ending.told) : () => {};
   let seq = 0;
   let closing: Promise<FlushReport> | null = null;
 
-  return {
-    call,
-    flush: () => closing ?? flushNow(),
-    close(timeoutMs) {
-      checkTimeout(timeoutMs);
-      // Begins in another turn: a function of the program that runs meanwhile may close, too, and must find `closing` set.
-      closing ??= Promise.resolve(timeoutMs).then(ending.close).finally(pacer.stop);
-      return closing;
-    },
-  };
+  return { call, flush: () => closing ?? flushNow(), close };
+
+  function close(timeoutMs: number): Promise<FlushReport> {
+    checkTimeout(timeoutMs);
+    // Begins in another turn: a function of the program that runs meanwhile may close, too, and must find `closing` set.
+    closing ??= Promise.resolve(timeoutMs)
+      .then(ending.close)
+      .finally(() => {
+        pacer.stop();
+        unhook();
+      });
+    return closing;
+  }
 
   function call(type: CallType, given: unknown): Promise<string> {
     if (closing) throw new ClosedError();
@@ -77,6 +82,11 @@ function openCourier(parts: CourierParts): Courier {
     if (cause instanceof InvalidOptionError) throw cause;
     throw new InvalidOptionError(`spool.directory cannot be used: ${showCauses(cause)}`);
   }
+}
+
+function listen(world: World, told: ToldHooks): Cancel {
+  if (world.onSignal) return world.onSignal(told);
+  throw new InvalidOptionError("closeOnSignal needs the signals of a process, which this platform does not have");
 }
 
 /** Programs replace console.error by functions of their own, which may throw. */
@@ -148,67 +158,4 @@ function createPacer({ settings, world, debug, send }: PacerParts) {
 function checkTimeout(timeoutMs: number): void {
   if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
   throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${show(timeoutMs)})`);
-}
-
-type EndingParts = {
-  readonly flush: () => Promise<FlushReport>;
-  readonly courier: Pick<Courier, "hurry" | "abandon" | "settle" | "close">;
-  readonly ledger: Pick<Ledger, "end">;
-  readonly world: Pick<World, "after">;
-  readonly debug: Debug;
-};
-
-/** How long an idle program is kept alive for its queue. */
-const EXIT_TIMEOUT_MS = 5_000;
-
-/** The ways in which a client comes to its end. */
-function createEnding({ flush, courier, ledger, world, debug }: EndingParts) {
-  return {
-    /** The program closes it. Calls that are not delivered in time are returned. */
-    async close(timeoutMs: number) {
-      const late = deadline(timeoutMs);
-      const report = await finish(timeoutMs, giveBack);
-      await courier.close?.(late.passed);
-      late.cancel();
-      return report;
-    },
-    /** The program has nothing left to do and did not close it: calls are sent for some seconds. Never rejects. */
-    idle: () => void finish(EXIT_TIMEOUT_MS, giveUp),
-    /** The program ends now: all calls are lost, and reported so. */
-    gone: giveUp,
-  };
-
-  function deadline(timeoutMs: number): { readonly passed: Promise<void>; readonly cancel: Cancel } {
-    let cancel: Cancel = () => {};
-    const passed = new Promise<void>((pass) => {
-      // A longer timeout means no deadline.
-      if (timeoutMs <= LONGEST_MS) cancel = world.after(timeoutMs, pass);
-    });
-    return { passed, cancel: () => cancel() };
-  }
-
-  /** Sends all calls, without waiting for the next attempt, until they are settled or the time is over. */
-  async function finish(timeoutMs: number, whenLate: () => void): Promise<FlushReport> {
-    debug(() => "exit requested – draining");
-    const settled = flush();
-    courier.hurry();
-    // A longer timeout means no deadline.
-    const cancel = timeoutMs > LONGEST_MS ? () => {} : world.after(timeoutMs, whenLate);
-    const report = await settled;
-    cancel();
-    ledger.end();
-    return report;
-  }
-
-  function giveBack(): void {
-    for (const entry of courier.abandon()) courier.settle(entry, { kind: "returned" });
-  }
-
-  function giveUp(): void {
-    const why = "the program has ended; await close() before that";
-    for (const entry of courier.abandon()) {
-      courier.settle(entry, { kind: "lost", error: new LostCallError(entry, { reason: "exited", why }) });
-    }
-    ledger.end();
-  }
 }

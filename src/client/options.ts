@@ -3,6 +3,7 @@ import { type CallLimits, VERSION } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError, type SpoolError } from "./errors.ts";
 import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
+import type { FlushReport } from "./report.ts";
 import { base64, createMask, kindOf, type Mask, show } from "./show.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
@@ -34,6 +35,11 @@ export type Options = {
   readonly onError?: ((error: LostCallError) => void) | undefined;
   /** Called for each call that the server has taken. */
   readonly onDelivered?: ((call: SentCall) => void) | undefined;
+  /**
+   * Sends the queue when the process gets SIGTERM or SIGINT, or has nothing left to do; then lets it end as it would have
+   * (false).
+   */
+  readonly closeOnSignal?: boolean | CloseOnSignal | undefined;
   /** Writes what happens to standard error, or to a function, line by line; DEBUG=analytics switches it on, too. */
   readonly debug?: boolean | ((line: string) => void) | undefined;
 };
@@ -43,6 +49,13 @@ type QueueOptions = {
   readonly limit?: number | undefined;
   /** What happens to a call beyond that ("dropOldest"). */
   readonly whenFull?: WhenFull | undefined;
+};
+
+type CloseOnSignal = {
+  /** How long it may take (5,000). */
+  readonly timeout?: number | undefined;
+  /** Called with what became of the calls; `undelivered` has those that are not on the disk of a spool either. */
+  readonly onClosed?: ((report: FlushReport) => void) | undefined;
 };
 
 type SpoolOptions = {
@@ -80,6 +93,7 @@ export type Settings = {
   readonly fetch: Fetch | undefined;
   readonly onError: Options["onError"];
   readonly onDelivered: Options["onDelivered"];
+  readonly closeOnSignal: { readonly timeoutMs: number; readonly onClosed: CloseOnSignal["onClosed"] } | null;
   readonly debug: NonNullable<Options["debug"]>;
 };
 
@@ -110,6 +124,7 @@ export function readOptions(writeKey: string, options: Options): Settings {
     fetch: options.fetch,
     onError: options.onError,
     onDelivered: options.onDelivered,
+    closeOnSignal: readCloseOnSignal(options.closeOnSignal ?? false),
     debug: options.debug ?? false,
   };
 }
@@ -122,7 +137,7 @@ function either<A extends keyof Options, B extends keyof Options>(name: A, other
 }
 
 const KNOWN =
-  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, spool, retries, timeout, headers, fetch, onError, onDelivered, debug";
+  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, spool, retries, timeout, headers, fetch, onError, onDelivered, closeOnSignal, debug";
 const FUNCTIONS = ["fetch", "onError", "onDelivered"] as const;
 
 /** The options of other clients, and what to use here. */
@@ -187,6 +202,21 @@ function whole(name: string, value: unknown, { least, most = Infinity }: { least
 function readWhenFull(value: WhenFull): WhenFull {
   if (value === "block" || value === "reject" || value === "dropOldest") return value;
   throw new InvalidOptionError(`queue.whenFull must be block, reject, dropOldest (got ${show(value)})`);
+}
+
+function readCloseOnSignal(given: boolean | CloseOnSignal): Settings["closeOnSignal"] {
+  if (given === false) return null;
+  const options = given === true ? {} : given;
+  checkObject("closeOnSignal", options);
+  const { timeout = 5_000, onClosed, ...unknown } = options;
+  const [name] = Object.keys(unknown);
+  if (name !== undefined) {
+    const known = "closeOnSignal.timeout and closeOnSignal.onClosed";
+    throw new InvalidOptionError(`there is no option closeOnSignal.${name}: there are ${known}`);
+  }
+  if (onClosed !== undefined && typeof onClosed !== "function")
+    throw wrong("closeOnSignal.onClosed", "a function", onClosed);
+  return { timeoutMs: whole("closeOnSignal.timeout", timeout, { least: 0, most: LONGEST_MS }), onClosed };
 }
 
 /** A small spool has segments of a few calls. */

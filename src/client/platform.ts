@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import process from "node:process";
 import type { Courier, CourierParts } from "./courier.ts";
 import { LONGEST_MS, type SpoolSettings } from "./options.ts";
+import { onSignal } from "./signals.ts";
 import { createSpooling } from "./spool/spooling.ts";
 
 export type Cancel = () => void;
@@ -16,6 +17,8 @@ export type World = {
   keepAlive(): Cancel;
   /** Calls the hooks when the program ends, until cancelled. */
   onExit(hooks: ExitHooks): Cancel;
+  /** Calls the hooks when the process gets a signal to end, until cancelled. Undefined where there are no signals. */
+  readonly onSignal?: ((hooks: ToldHooks) => Cancel) | undefined;
   /** Evenly from 0 (included) to 1 (excluded). */
   fraction(): number;
   uuid(): string;
@@ -42,6 +45,14 @@ export type Trail = {
 };
 
 type Listener = "onError" | "debug";
+
+/** Neither rejects or throws. */
+export type ToldHooks = {
+  /** The program is told to end, and decides itself when it does. */
+  readonly toSend: () => void;
+  /** It ends when this resolves. */
+  readonly toEnd: () => Promise<void>;
+};
 
 export type ExitHooks = {
   /** The program has nothing left to do. What begins now keeps it alive. */
@@ -92,6 +103,7 @@ export const platform: World = {
     return () => clearInterval(timer);
   },
   onExit,
+  onSignal,
   fraction: () => Math.random(),
   uuid: () => crypto.randomUUID(),
   createTrail,

@@ -24,7 +24,9 @@ export type Segment = {
   isRemoved: boolean;
   /** The last line may have no end. */
   isTorn: boolean;
-  /** Open while calls are added. */
+  /** No more calls are added. */
+  isDone: boolean;
+  /** Open until it is done, and synced. */
   file: number | null;
   syncs: number;
   /** To be closed when no sync is under way: its number would go to another file. */
@@ -33,12 +35,12 @@ export type Segment = {
 
 /** Throws what the disk says. */
 export function beginSegment(path: string, fs: Files): Segment {
-  return { ...describe(path, fs), bytes: 0, isRead: true, isTorn: false, file: fs.openSync(path, "ax") };
+  return { ...describe(path, fs), bytes: 0, isRead: true, isDone: false, isTorn: false, file: fs.openSync(path, "ax") };
 }
 
 /** A segment of another owner. */
 export function foundSegment(path: string, fs: Files): Segment {
-  return { ...describe(path, fs), bytes: fs.statSync(path).size, isRead: false, isTorn: true, file: null };
+  return { ...describe(path, fs), bytes: fs.statSync(path).size, isRead: false, isDone: true, isTorn: true, file: null };
 }
 
 function describe(path: string, fs: Files) {
@@ -99,8 +101,8 @@ export function writeSettled(segment: Segment): void {
 }
 
 function removeIfSettled(segment: Segment): void {
-  const { file, isRead, isRemoved, counts } = segment;
-  if (file === null && isRead && !isRemoved && counts.held + counts.waits === 0) removeSegment(segment);
+  const { isDone, isRead, isRemoved, counts } = segment;
+  if (isDone && isRead && !isRemoved && counts.held + counts.waits === 0) removeSegment(segment);
 }
 
 function write(segment: Segment, line: Uint8Array): void {
@@ -139,9 +141,9 @@ export function syncSegment(segment: Segment): Promise<void> {
   });
 }
 
-/** No more calls are added. */
 export function closeSegment(segment: Segment): void {
   const { file } = segment;
+  segment.isDone = true;
   segment.file = null;
   if (file !== null) close(segment, file);
   removeIfSettled(segment);

@@ -151,6 +151,7 @@ function begin(store: Store): Segment {
 /** The segment is long enough. */
 function retire(store: Store, segment: Segment): void {
   store.active = null;
+  segment.isDone = true;
   void nextSync(store).then(() => {
     closeSegment(segment);
     sweep(store);
