@@ -28,7 +28,7 @@ export function createClient(settings: Settings, platform: World): Client {
   const ledger = createLedger(settings, world, { idle: () => ending.idle(), gone: () => ending.gone() });
   const courier = openCourier({ settings, world, debug, ledger });
   const pacer = createPacer({ settings, world, debug, send: () => courier.sendUpTo(seq) });
-  const ending = createEnding({ settings, flush: flushNow, close, courier, ledger, world, debug });
+  const ending = createEnding({ settings, flush: flushNow, courier, ledger, world, debug });
   const unhook = settings.closeOnSignal ? listen(world, ending.told) : () => {};
   let seq = 0;
   let closing: Promise<FlushReport> | null = null;

@@ -7,7 +7,6 @@ import { callListener, type Debug, type FlushReport, type Ledger } from "./repor
 type EndingParts = {
   readonly settings: Pick<Settings, "closeOnSignal">;
   readonly flush: () => Promise<FlushReport>;
-  readonly close: (timeoutMs: number) => Promise<FlushReport>;
   readonly courier: Pick<Courier, "hurry" | "abandon" | "settle" | "close">;
   readonly ledger: Pick<Ledger, "end">;
   readonly world: Pick<World, "after" | "log">;
@@ -29,8 +28,8 @@ type Ending = {
 const EXIT_TIMEOUT_MS = 5_000;
 
 /** The ways in which a client comes to its end. */
-export function createEnding({ settings, flush, close, courier, ledger, world, debug }: EndingParts): Ending {
-  const { timeoutMs = EXIT_TIMEOUT_MS, onClosed } = settings.closeOnSignal ?? {};
+export function createEnding({ settings, flush, courier, ledger, world, debug }: EndingParts): Ending {
+  const { timeoutMs = EXIT_TIMEOUT_MS, onUndelivered } = settings.closeOnSignal ?? {};
   return {
     async close(closeMs) {
       const late = createDeadline(world, closeMs);
@@ -39,21 +38,10 @@ export function createEnding({ settings, flush, close, courier, ledger, world, d
       late.cancel();
       return report;
     },
-    idle: () => void (settings.closeOnSignal ? finish(timeoutMs, giveBack).then(tell) : finish(timeoutMs, giveUp)),
+    idle: () => void (settings.closeOnSignal ? end("if late") : finish(EXIT_TIMEOUT_MS, giveUp)),
     gone: giveUp,
-    told: { toSend: () => void finish(timeoutMs, () => {}), toEnd },
+    told: { toSend: () => void finish(timeoutMs, () => {}), toEnd: () => end("always") },
   };
-
-  /** Calls are taken meanwhile: whatever else a program does until its end must not throw. Never rejects. */
-  async function toEnd(): Promise<void> {
-    const sent = await finish(timeoutMs, giveBack);
-    const rest = await close(0);
-    tell(join(sent, rest));
-  }
-
-  function tell(report: FlushReport): void {
-    if (onClosed) callListener(onClosed, report, world.log);
-  }
 
   /** Sends all calls, without waiting for the next attempt, until they are settled or the time is over. */
   async function finish(withinMs: number, whenLate: () => void): Promise<FlushReport> {
@@ -66,6 +54,20 @@ export function createEnding({ settings, flush, close, courier, ledger, world, d
     late.cancel();
     ledger.end();
     return report;
+  }
+
+  /** Calls are taken until the last moment: whatever else a program does until it ends must not throw. Never rejects. */
+  async function end(then: "always" | "if late"): Promise<void> {
+    const late = createDeadline(world, timeoutMs);
+    const sent = await Promise.race([finish(Infinity, () => {}), late.passed]);
+    late.cancel();
+    if (sent && then === "if late") return;
+    const rest = flush();
+    giveBack();
+    const { undelivered } = await rest;
+    await courier.close?.(Promise.resolve());
+    if (onUndelivered && undelivered.length > 0) callListener(onUndelivered, undelivered, world.log);
+    ledger.end();
   }
 
   function giveBack(): void {
@@ -88,14 +90,4 @@ function createDeadline(world: Pick<World, "after">, ms: number): { readonly pas
     if (ms <= LONGEST_MS) cancel = world.after(ms, pass);
   });
   return { passed, cancel: () => cancel() };
-}
-
-function join(a: FlushReport, b: FlushReport): FlushReport {
-  return {
-    delivered: [...a.delivered, ...b.delivered],
-    lost: [...a.lost, ...b.lost],
-    undelivered: [...a.undelivered, ...b.undelivered],
-    ...(a.spooled && { spooled: [...a.spooled, ...(b.spooled ?? [])] }),
-    duplicates: a.duplicates + b.duplicates,
-  };
 }

@@ -3,7 +3,6 @@ import { type CallLimits, VERSION } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError, type SpoolError } from "./errors.ts";
 import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
-import type { FlushReport } from "./report.ts";
 import { base64, createMask, kindOf, type Mask, show } from "./show.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
@@ -54,8 +53,8 @@ type QueueOptions = {
 type CloseOnSignal = {
   /** How long it may take (5,000). */
   readonly timeout?: number | undefined;
-  /** Called with what became of the calls; `undelivered` has those that are not on the disk of a spool either. */
-  readonly onClosed?: ((report: FlushReport) => void) | undefined;
+  /** Called with the calls that could not be delivered in time, unless they are in a spool. */
+  readonly onUndelivered?: ((calls: readonly SentCall[]) => void) | undefined;
 };
 
 type SpoolOptions = {
@@ -93,7 +92,7 @@ export type Settings = {
   readonly fetch: Fetch | undefined;
   readonly onError: Options["onError"];
   readonly onDelivered: Options["onDelivered"];
-  readonly closeOnSignal: { readonly timeoutMs: number; readonly onClosed: CloseOnSignal["onClosed"] } | null;
+  readonly closeOnSignal: { readonly timeoutMs: number; readonly onUndelivered: CloseOnSignal["onUndelivered"] } | null;
   readonly debug: NonNullable<Options["debug"]>;
 };
 
@@ -208,15 +207,15 @@ function readCloseOnSignal(given: boolean | CloseOnSignal): Settings["closeOnSig
   if (given === false) return null;
   const options = given === true ? {} : given;
   checkObject("closeOnSignal", options);
-  const { timeout = 5_000, onClosed, ...unknown } = options;
+  const { timeout = 5_000, onUndelivered, ...unknown } = options;
   const [name] = Object.keys(unknown);
   if (name !== undefined) {
-    const known = "closeOnSignal.timeout and closeOnSignal.onClosed";
+    const known = "closeOnSignal.timeout and closeOnSignal.onUndelivered";
     throw new InvalidOptionError(`there is no option closeOnSignal.${name}: there are ${known}`);
   }
-  if (onClosed !== undefined && typeof onClosed !== "function")
-    throw wrong("closeOnSignal.onClosed", "a function", onClosed);
-  return { timeoutMs: whole("closeOnSignal.timeout", timeout, { least: 0, most: LONGEST_MS }), onClosed };
+  if (onUndelivered !== undefined && typeof onUndelivered !== "function")
+    throw wrong("closeOnSignal.onUndelivered", "a function", onUndelivered);
+  return { timeoutMs: whole("closeOnSignal.timeout", timeout, { least: 0, most: LONGEST_MS }), onUndelivered };
 }
 
 /** A small spool has segments of a few calls. */

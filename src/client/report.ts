@@ -42,7 +42,11 @@ export type Ledger = {
 };
 
 /** While calls are open, `hooks` hear of the program's end. */
-export function createLedger({ onError, onDelivered, spool }: Settings, world: ClientWorld, hooks: ExitHooks): Ledger {
+export function createLedger(
+  { onError, onDelivered, spool, closeOnSignal }: Settings,
+  world: ClientWorld,
+  hooks: ExitHooks,
+): Ledger {
   const { log, trail } = world;
   const flushes = createFlushes(world.keepAlive, spool !== null);
   const losses = createLossLog(world);
@@ -67,7 +71,7 @@ export function createLedger({ onError, onDelivered, spool }: Settings, world: C
     settled: (upTo) => flushes.open(upTo, open),
     end() {
       losses.end();
-      if (returned > 0 && !onError)
+      if (returned > 0 && !onError && !closeOnSignal?.onUndelivered)
         log(`analytics: ${returned} calls were not delivered in time: see what close() returned`);
       returned = 0;
     },

@@ -40,7 +40,14 @@ export function beginSegment(path: string, fs: Files): Segment {
 
 /** A segment of another owner. */
 export function foundSegment(path: string, fs: Files): Segment {
-  return { ...describe(path, fs), bytes: fs.statSync(path).size, isRead: false, isDone: true, isTorn: true, file: null };
+  return {
+    ...describe(path, fs),
+    bytes: fs.statSync(path).size,
+    isRead: false,
+    isDone: true,
+    isTorn: true,
+    file: null,
+  };
 }
 
 function describe(path: string, fs: Files) {

@@ -259,7 +259,9 @@ async function sync(store: Store): Promise<void> {
     await Promise.all([...written].map(syncSegment));
   } catch (cause) {
     // What this file holds is not known any more. What comes next goes into another.
+    const { active } = store;
     store.active = null;
+    if (active) closeSegment(active);
     refuse(store, new SpoolError("spool_failed", "the spool cannot be synced", { cause }));
   }
   if (batch.length === 0 || store.parts.machine.fs.existsSync(store.home)) return;
