@@ -24,6 +24,13 @@ destinations: { ${destinations.join(", ")} }
 `;
 }
 
+/** Two sources, and a destination that takes so many events of them in a second. */
+export function writeSharingConfig(port: number, rate: number): string {
+  return `${FACES}sources: { bench: { writeKey: ${WRITE_KEY} }, shop: { writeKey: shop-key } }
+destinations: { bench: { webhooks: [{ url: "http://127.0.0.1:${port}/" }], sharedSecret: ${SECRET}, rate: ${rate}/s } }
+`;
+}
+
 /** A destination for each URL, each with a source of its own. `ca`: the file of the authority that they all trust. */
 export function writeSpreadConfig({ urls, ca }: { readonly urls: readonly string[]; readonly ca?: string }): string {
   const sources = urls.map((_, nth) => `bench-${nth}: { writeKey: ${writeKeyOf(nth)} }`);

@@ -145,6 +145,15 @@ const LINES: readonly Line[] = [
     value: "drainedPerSecond",
     wanted: { least: 0.8 },
   },
+  ...["p50", "p99"].map<Line>((value) => ({
+    row: "fairness",
+    label: `webhook of 10 calls/s, ${value}`,
+    unit: "ms",
+    base: { run: "fairness calm", contender: "fairlead" },
+    run: "fairness flooded",
+    value,
+    wanted: value === "p99" ? { most: 3 } : null,
+  })),
   ...(["first", "change"] as const).map<Line>((sync) => ({
     row: "audience",
     label: `acknowledgement at 200 calls/s, ${sync === "first" ? "first sync" : "1 % change"}, p99`,

@@ -1,6 +1,7 @@
 /** What a line of the table says, and the runs that its numbers come from. */
 import { measureAudience, type Sync } from "./audience.ts";
 import type { Contender } from "./contender.ts";
+import { type Flood, measureFairness } from "./fairness.ts";
 import { measureBacklog, measureReloads, measureSingles, measureSteady, type Rate } from "./measure.ts";
 import { measureMillion } from "./million.ts";
 import { measureSecure, measureSpread, type Scheme, type SecureLoad } from "./receivers.ts";
@@ -27,6 +28,7 @@ export const ROW_NAMES = [
   "reload",
   "isolation",
   "comeback",
+  "fairness",
   "audience",
 ] as const;
 export type RowName = (typeof ROW_NAMES)[number];
@@ -73,6 +75,7 @@ export type RunName =
   | ReloadRun
   | `audience ${Sync}`
   | `isolation ${Load} ${Neighbours}`
+  | `fairness ${Flood}`
   | "comeback";
 
 /** With a config of so many sources, which is left alone or reloaded all the while. */
@@ -85,6 +88,7 @@ export function measure(run: RunName, contender: Contender, bench: Bench): Promi
   if (kind === "batches") return measureBacklog(contender, { ids, drain: false }, bench);
   if (kind === "backlog") return measureBacklog(contender, { ids: "none", drain: true }, bench);
   if (kind === "isolation") return measureIsolation(how as Load, rest as Neighbours, bench);
+  if (kind === "fairness") return measureFairness(how as Flood, bench);
   if (kind === "audience") return measureAudience(how as Sync, bench);
   if (kind === "comeback") return measureComeback(bench);
   if (kind === "idle") return measureIdle(contender, bench);

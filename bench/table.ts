@@ -18,6 +18,7 @@ const BESIDE_ITSELF: { readonly [Row in RowName]?: Columns } = {
   reload: ["no reloads", "reloads"],
   isolation: ["alone", "beside three sick"],
   comeback: ["no outage", "after one"],
+  fairness: ["alone", "beside a flood"],
   audience: ["idle", "during a sync"],
 };
 

@@ -59,7 +59,7 @@ function valueLines(name: string, schema: v.GenericSchema, isOut: boolean): Line
 /** The lines below a key; null if its value stands on the same line. */
 function linesBelow(shape: Shape, manual: Manual, isOut: boolean): Lines | null {
   if (shape.kind === "map") return mapLines(shape.entries, isOut);
-  if (shape.kind === "names") return namesLines(shapeOf(shape.value), manual);
+  if (shape.kind === "names") return namesLines(shapeOf(shape.value), manual, isOut);
   const item = shape.kind === "list" ? shapeOf(shape.item) : null;
   return item?.kind === "map" ? dash(mapLines(item.entries)) : null;
 }
@@ -68,8 +68,8 @@ function mapLines(entries: Entries, isOut = false): Lines {
   return Object.entries(entries).flatMap(([name, schema]) => keyLines(name, schema, isOut));
 }
 
-function namesLines(value: Shape, { name, entries = {}, commentedOut = {} }: Manual): Lines {
-  if (value.kind === "map") return [`${name}:`, ...indent(mapLines(value.entries))];
+function namesLines(value: Shape, { name, entries = {}, commentedOut = {} }: Manual, isOut: boolean): Lines {
+  if (value.kind === "map") return [`${name}:`, ...indent(mapLines(value.entries, isOut))];
   return [...entryLines(entries), ...comment(entryLines(commentedOut))];
 }
 

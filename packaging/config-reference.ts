@@ -23,10 +23,12 @@ function table(options: readonly Option[]): string {
 }
 
 function sectionParts({ name, manual, options }: Section): readonly string[] {
-  return [`## ${name}`, manualText(manual), ...options.flatMap(optionParts)];
+  const [own] = options;
+  if (own?.path === name) return optionParts(own, "##");
+  return [`## ${name}`, manualText(manual), ...options.flatMap((option) => optionParts(option, "###"))];
 }
 
-function optionParts(option: Option): readonly string[] {
+function optionParts(option: Option, level: "##" | "###"): readonly string[] {
   const { path, type, byDefault, reload, manual } = option;
   const isRequired = byDefault === null;
   const facts = [
@@ -34,7 +36,7 @@ function optionParts(option: Option): readonly string[] {
     isRequired ? "**Required**" : `**Default:** ${byDefault}`,
     `**At a reload:** ${reload}`,
   ];
-  return [`### ${path}`, facts.join(" · "), manualText(manual), `\`\`\`yaml\n${snippet(option)}\n\`\`\``];
+  return [`${level} ${path}`, facts.join(" · "), manualText(manual), `\`\`\`yaml\n${snippet(option)}\n\`\`\``];
 }
 
 function manualText({ description, more = "" }: Manual): string {
@@ -61,8 +63,8 @@ function headParts(): readonly string[] {
     "## Values",
     ...valueParts(),
     "## Changes",
-    prose(`A running daemon reloads the file within two seconds of a change to it, or to a secret or certificate file that it
-      names; on SIGHUP; and on \`fairlead reload\`. A reload is all or nothing: if the file has an error, the old config
+    prose(`A running daemon reloads the file within two seconds of a change to it, to a file that it includes, or to a secret or
+      certificate file that it names; on SIGHUP; and on \`fairlead reload\`. A reload is all or nothing: if the file has an error, the old config
       stays in force and the problems are logged. ${enumerate(FIXED_KEYS.map(link))} keep their old values until a restart;
       the log and \`fairlead reload\` say so. Environment variables and systemd's credentials are those that the daemon was
       started with. A file is read once it has not changed for 0.7 seconds; a program that writes it more slowly should
@@ -74,7 +76,10 @@ function valueParts(): readonly string[] {
   return [
     prose(`Durations are written \`250ms\`, \`5s\`, \`10m\`, \`4h\`, \`30d\` or \`1h30m\`; sizes \`512MB\` or \`1.5GB\`, in powers of
       1,024 (\`1GiB\` is the same as \`1GB\`). Names of sources and destinations are 1 to 64 letters, digits, hyphens,
-      underscores and dots. Unknown keys, repeated keys, and anchors, aliases and tags of YAML are errors.`),
+      underscores and dots. Unknown keys, repeated keys and the tags of YAML are errors.`),
+    prose(`An anchor (\`&name\`) marks a value, an alias (\`*name\`) below it in the same file stands for that value, and a merge key
+      (\`<<: *name\`) brings the keys of a map: the map's own keys win, and of several maps (\`<<: [*a, *b]\`) the first. What only
+      aliases use can stand at the top of the file under a key that begins with \`x-\`.`),
     prose("Any text may contain references, so that the file need not hold secrets:"),
     ["| reference | value |", "|---|---|", ...REFERENCE_FORMS.map(referenceRow)].join("\n"),
     prose(`Inside \`{ }\` and \`[ ]\` a text with a reference must be in quotes. A reference to something that is missing is an
@@ -101,7 +106,7 @@ type Option = {
   readonly schema: v.GenericSchema;
 };
 
-/** A key at the top of the file, with the keys below it. */
+/** A key at the top of the file, with the keys below it; or with itself, if it has none. */
 type Section = { readonly name: string; readonly manual: Manual; readonly options: readonly Option[] };
 
 type Entries = Readonly<Record<string, v.GenericSchema>>;
@@ -109,7 +114,8 @@ type Entries = Readonly<Record<string, v.GenericSchema>>;
 /** Every key of the schema, in its order. */
 export function sectionsOf(entries: Entries = configSchema.entries): readonly Section[] {
   return Object.entries(entries).map(([name, schema]) => {
-    return { name, manual: manualOf(schema), options: optionsBelow(shapeOf(schema), name) };
+    const below = optionsBelow(shapeOf(schema), name);
+    return { name, manual: manualOf(schema), options: below.length > 0 ? below : optionsOf(schema, name) };
   });
 }
 
@@ -125,7 +131,7 @@ function optionsOf(schema: v.GenericSchema, path: string): readonly Option[] {
   const option = { path, type: formOf(schema), manual: manualOf(schema), schema };
   return [
     { ...option, byDefault: defaultOf(schema), reload: reloadOf(schema, path) },
-    ...optionsBelow(shapeOf(schema), path),
+    ...optionsBelow(shapeOf(schema, "map"), path),
   ];
 }
 

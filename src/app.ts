@@ -4,6 +4,7 @@
  */
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
+import { withMovedPayloads } from "./accept/payloads.ts";
 import { createSendTest } from "./accept/test-call.ts";
 import { createTryCall } from "./accept/try-call.ts";
 import { createWaitingBytes, type WaitingBytes } from "./accept/waiting-bytes.ts";
@@ -26,14 +27,25 @@ import { createDoor, type Door } from "./ingest/door.ts";
 import { createLimits } from "./ingest/limits.ts";
 import { createRejections, type RejectionLog } from "./ingest/rejections.ts";
 import type { Audiences } from "./model/audience.ts";
-import type { Config } from "./model/config.ts";
-import { type Addresses, type App, namesOf, type Ports, type Vitals } from "./model/daemon.ts";
+import { type Config, isNotifyName, receiversOf } from "./model/config.ts";
+import { type Addresses, type App, namesOf, type Ports, type Vitals, type WatchedWebhooks } from "./model/daemon.ts";
 import type { StoredClock } from "./model/destination-clock.ts";
 import type { Fault } from "./model/fault.ts";
 import { observeBy } from "./model/observer.ts";
-import type { Accept, DaemonAbout, DeliveryCount, Handle, RequestDeletion, Store } from "./model/ports.ts";
+import type {
+  Accept,
+  Clock,
+  DaemonAbout,
+  DeliveryCount,
+  Handle,
+  RequestDeletion,
+  SendTest,
+  Store,
+} from "./model/ports.ts";
+import type { Report } from "./model/report.ts";
 import type { Rounds } from "./model/rounds.ts";
 import type { Health } from "./model/status.ts";
+import { createNotifying, type Notifying } from "./notify/notifying.ts";
 import { createLive } from "./observe/live.ts";
 import { createSeries, type SeriesRecorder } from "./observe/series.ts";
 import { createJanitor } from "./store/janitor.ts";
@@ -66,7 +78,7 @@ export function createApp(initial: Config, ports: Ports): App {
       given = next;
       door = nextDoor;
       if (counts) daemon?.applyDestinations(counts);
-      for (const { name } of config.destinations) daemon?.deliver.tryNow(name);
+      for (const { name } of receiversOf(config)) daemon?.deliver.tryNow(name);
       return applied;
     },
     stop() {
@@ -116,6 +128,7 @@ type Parts = {
   readonly deletion: DeletionWorker;
   readonly syncs: SyncWorker;
   readonly series: SeriesRecorder;
+  readonly notifying: Notifying;
   readonly waitingBytes: WaitingBytes;
   readonly handles: Handles;
 };
@@ -134,7 +147,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const context = { ...current, ports, stopping: stopping.signal, closing: closing.signal };
   const parts = wire(store, await store.clocks.all(), context);
   store.changes((change) => applyStoreChange(change, parts, ports.report), parts.deliver.sending);
-  const { deliver, janitor, deletion, syncs, series, waitingBytes, handles } = parts;
+  const { deliver, janitor, deletion, syncs, series, waitingBytes, notifying, handles } = parts;
   const cleaning = Promise.all([janitor.run(closing.signal), waitingBytes.run(closing.signal)]);
   const deleting = deletion.run(stopping.signal);
   const listeners = await store.backlog
@@ -144,7 +157,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     .catch(closeAll);
   deliver.start();
   series.start(closing.signal);
-  const syncing = syncs.run(stopping.signal);
+  const working = Promise.all([syncs.run(stopping.signal), notifying.run(stopping.signal)]);
   const addresses = { ingest: listeners.ingest.address, admin: listeners.admin.address };
   const vitals = (): Vitals => ({ store: store.health.responds(), stuckLoops: deliver.checkLiveness() });
   const prepareReload = (next: Config) => prepare(next, { store, listeners });
@@ -152,11 +165,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
 
   function applyDestinations(counts: readonly DeliveryCount[]): void {
     const config = current.config();
-    const names = namesOf(config);
-    ports.metrics.declare(names);
-    series.declare(names);
+    for (const one of [ports.metrics, series]) one.declare(namesOf(config));
     waitingBytes.watch(config.sources);
-    deliver.setDestinations(config.destinations, counts);
+    deliver.setDestinations(receiversOf(config), counts);
   }
 
   /** The operator's listener stays open almost to the end, so that the stop can be watched. */
@@ -164,9 +175,9 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     stopping.abort();
     store.hurry();
     await listeners.ingest.stop();
-    await deleting;
-    await syncing;
+    await Promise.all([deleting, working]);
     await deliver.stop();
+    await notifying.end();
     closing.abort();
     await cleaning;
     await listeners.admin.stop();
@@ -176,8 +187,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   async function closeAll(error: unknown): Promise<never> {
     stopping.abort();
     closing.abort();
-    await cleaning;
-    await deleting;
+    await Promise.all([cleaning, deleting]);
     await store.close();
     throw error;
   }
@@ -206,21 +216,17 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const arrivals = createArrivals(clock, store.timeline);
   const series = createSeries({ backlog: store.backlog, clock, report });
   const live = createLive({ clock, timeline: store.timeline, random, closing });
-  const waitingBytes = createWaitingBytes({ readQueue: store.readQueue, backlog: store.backlog, clock, report });
+  const { waitingBytes, limits } = wireLimits(store, clock, report);
   const settle = waitingBytes.noting(store.settle);
-  const limits = createLimits({
-    clock,
-    daemons: () => store.sharing?.alive() ?? 1,
-    waitingBytes: waitingBytes.of,
-    countAnew: waitingBytes.countAnew,
-  });
-  const observer = observeBy([arrivals, activity, series, live, waitingBytes]);
+  // What is made below is made before anything is delivered.
+  const givenUp: Notifying["givenUp"] = (...ended) => notifying.givenUp(...ended);
+  const observer = observeBy([arrivals, activity, series, live, waitingBytes, { givenUp }]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
   const lanes = createLanes(report);
   const deliver = createDeliver({
     readQueue: store.readQueue,
     settle(delivery, settlement) {
-      // A deletion goes on once its notices are settled. `users` is made below, before anything is delivered.
+      // A deletion goes on once its notices are settled.
       if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();
       return settle(delivery, settlement);
     },
@@ -250,13 +256,10 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const users = wireUsers(store, { accept, rejections }, context);
   const health = createHealth(lanes, clock);
   ports.metrics.expose(store);
-  ports.metrics.watch(() => {
-    const served = config().destinations.filter(({ enabled }) => enabled);
-    return served.map((one) => ({ destination: one.name, webhooks: health.of(one).webhooks }));
-  });
-  const sendTest = createSendTest({ accept, clock, random });
+  ports.metrics.watch(() => servedWebhooks(config(), { health, deliver }));
+  const { notifying, sendTest } = wireNotifying(store, { accept, health, deliver }, context);
   const adminParts = { deliver, activity, arrivals, limits, rejections, health, users, series, live, sendTest };
-  const admin = wireAdmin(store, adminParts, context);
+  const admin = wireAdmin({ ...store, waiting: waitingBytes.countingAfter(store.waiting) }, adminParts, context);
   const janitor = createJanitor({
     prune: store.prune,
     health: store.health,
@@ -264,8 +267,39 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
     clock,
     report,
   });
-  const { deletion, syncs } = users;
-  return { deliver, janitor, deletion, syncs, series, waitingBytes, handles: { ingest, admin } };
+  return { ...users, deliver, janitor, series, waitingBytes, notifying, handles: { ingest, admin } };
+}
+
+type Served = { readonly health: Health; readonly deliver: Pick<Deliver, "heldBack"> };
+
+function servedWebhooks(config: Config, { health, deliver }: Served): readonly WatchedWebhooks[] {
+  const served = receiversOf(config).filter(({ enabled }) => enabled);
+  return served.map((one) => ({
+    destination: one.name,
+    webhooks: health.of(one).webhooks,
+    heldBack: deliver.heldBack.of(one).counts,
+  }));
+}
+
+/** What sources may send, and how much of it may wait. */
+function wireLimits({ readQueue, backlog, sharing }: Store, clock: Clock, report: Report) {
+  const waitingBytes = createWaitingBytes({ readQueue, backlog, clock, report });
+  const { of, countAnew } = waitingBytes;
+  const limits = createLimits({ clock, daemons: () => sharing?.alive() ?? 1, waitingBytes: of, countAnew });
+  return { waitingBytes, limits };
+}
+
+type Told = { readonly accept: Accept; readonly health: Health; readonly deliver: Deliver };
+
+/** Who hears of trouble, and the tests of operators. Both go through `accept`. */
+function wireNotifying(store: Store, { accept, health, deliver }: Told, { config, ports }: Context) {
+  const { clock, random, report, lastReload, host = "" } = ports;
+  const { pauses } = deliver;
+  const world = { config, accept, webhooks: health, pauses, lastReload, host, clock, random, report };
+  const notifying = createNotifying({ ...store, ...world });
+  const testCall = createSendTest({ accept, clock, random });
+  const sendTest: SendTest = (name) => (isNotifyName(name) ? notifying.test(name) : testCall(name));
+  return { notifying, sendTest };
 }
 
 type UserParts = {
@@ -329,7 +363,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     admin: () => config().admin,
     outbox: () => config().outbox,
     sources: () => config().sources,
-    destinations: () => config().destinations,
+    destinations: () => receiversOf(config()),
     reload: ports.reload,
     lastReload: ports.lastReload,
     configText: ports.configText,
@@ -342,10 +376,11 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     tryNow: deliver.tryNow,
     retry: deliver.retry,
     webhooks: health,
+    heldBack: deliver.heldBack,
     health: store.health,
     rescue: store.rescue,
     replay: store.replay,
-    waiting: store.waiting,
+    waiting: withMovedPayloads(store.waiting, config, report),
     backlog: store.backlog,
     lookup: store.lookup,
     timeline: store.timeline,

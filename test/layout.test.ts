@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "settle/": ["model/"],
   "accept/": ["model/", "route/", "webhook/"],
   // Stores nothing: what an example call would come to.
-  "accept/try-call.ts": ["model/", "validate/", "route/"],
+  "accept/try-call.ts": ["model/", "validate/", "route/", "webhook/"],
   "http/": ["model/", "hono"],
   "ingest/": ["model/", "http/", "validate/", "hono", "ipaddr.js"],
   "store/": ["model/", "better-sqlite3", "#sqlite", "node_modules/better-sqlite3/"],
@@ -29,6 +29,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "deliver/": ["model/", "settle/", "webhook/"],
   // What operators watch, in memory.
   "observe/": ["model/", "settle/"],
+  // Knows what the daemon does by its facts, and tells by accept.
+  "notify/": ["model/", "webhook/template.ts"],
   "deletion/": ["model/"],
   "audience/": ["model/"],
   "config/": ["model/", "ipaddr.js", "yaml", "valibot", "@valibot/to-json-schema"],
@@ -72,6 +74,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       "deliver/",
       "http/",
       "ingest/",
+      "notify/",
       "observe/",
       "store/",
     ],
@@ -92,6 +95,7 @@ const PURE = [
   "deletion/",
   "audience/",
   "observe/",
+  "notify/",
 ];
 const PURE_NODE_MODULES = ["node:crypto"];
 

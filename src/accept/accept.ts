@@ -8,6 +8,7 @@ import type { Report } from "../model/report.ts";
 import { MB, SECOND } from "../model/units.ts";
 import { route } from "../route/route.ts";
 import { writeBody } from "../webhook/body.ts";
+import { templatesOf, withPayloads } from "./payloads.ts";
 
 export type AcceptWorld = {
   /** The config in force. A function, because a reload replaces it. */
@@ -33,7 +34,9 @@ export function createAccept({ config, append, enqueue, observer, report }: Acce
   return async function accept(source, events, extras) {
     const { destinations } = config();
     const prepared = events.map((event) => prepare(event, source, destinations));
-    const entries = extras ? prepared.map((entry, nth) => withExtra(entry, extras[nth], destinations)) : prepared;
+    const routed = extras ? prepared.map((entry, nth) => withExtra(entry, extras[nth], destinations)) : prepared;
+    const templates = templatesOf(destinations);
+    const entries = templates ? routed.map((entry) => withPayloads(entry, templates, report)) : routed;
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
     // One request alone is always accepted, whatever its size.
     if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
@@ -60,7 +63,11 @@ function prepare(event: Event, source: string, destinations: readonly Destinatio
 
 /** Adds what the caller knows of an event beside the event itself. */
 function withExtra(entry: Entry, extra: Extra | undefined, destinations: readonly Destination[]): Entry {
-  const { alsoTo = [], testOf, ...rest } = extra ?? {};
+  const { alsoTo = [], testOf, notification, ...rest } = extra ?? {};
+  if (notification !== undefined) {
+    const { to, body } = notification;
+    return { ...entry, body, deliverTo: [to], skipped: [] };
+  }
   if (testOf !== undefined) return { ...entry, ...rest, ...routeTest(testOf, destinations) };
   const deliverTo = [...entry.deliverTo, ...alsoTo.filter((name) => !entry.deliverTo.includes(name))];
   const skipped = entry.skipped.filter(({ destination }) => !deliverTo.includes(destination));

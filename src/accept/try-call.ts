@@ -3,6 +3,9 @@ import { isFault } from "../model/fault.ts";
 import type { Clock, TryCall } from "../model/ports.ts";
 import { preview } from "../route/preview.ts";
 import { validateCall } from "../validate/call.ts";
+import { bodyOf } from "../webhook/body.ts";
+import { fieldsOf, render } from "../webhook/template.ts";
+import { templateFor, templatesOf } from "./payloads.ts";
 
 export type TryWorld = { readonly config: () => Config; readonly clock: Pick<Clock, "wall"> };
 
@@ -22,6 +25,11 @@ export function createTryCall({ config, clock }: TryWorld): TryCall {
       maxCall: ingest.maxCall,
       newId: () => "example",
     });
-    return isFault(event) ? event : preview(event, name, destinations);
+    if (isFault(event)) return event;
+    const templates = templatesOf(destinations);
+    return preview(event, name, destinations).map((one) => {
+      const template = one.gets && templates ? templateFor(event.type, one.destination, templates) : null;
+      return { ...one, body: template ? render(template, fieldsOf(bodyOf(event), name)).text : null };
+    });
   };
 }

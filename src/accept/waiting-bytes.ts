@@ -12,10 +12,12 @@ import type { Source } from "../model/config.ts";
 import type { Delivery, DeliveryKey, Settlement } from "../model/delivery.ts";
 import { StoreAway } from "../model/fault.ts";
 import type { Observer } from "../model/observer.ts";
+import { storedBodyFor } from "../model/payload.ts";
 import type { Backlog, Clock, Queue, QueuePosition, ReadQueue, Settle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { createRounds, type Rest } from "../model/rounds.ts";
 import { type At, HOUR, KB, type Ms, SECOND } from "../model/units.ts";
+import type { WaitingDeliveries } from "../model/waiting-deliveries.ts";
 
 /** What a delivery takes in the outbox beside its body, once it has a row of its own. */
 const BESIDE_BODY = KB / 2;
@@ -36,6 +38,8 @@ export type WaitingBytes = Pick<Observer, "accepted"> & {
   of(source: string): number | null;
   /** The same settling, noted here once it is written. */
   noting(settle: Settle): Settle;
+  /** The same discarding and moving, after which all is counted anew. */
+  countingAfter(waiting: WaitingDeliveries): WaitingDeliveries;
   /** Something has changed that it was not told of. */
   countAnew(): void;
   /** Counts in the background until the signal is aborted. */
@@ -46,91 +50,110 @@ type WaitingBytesWorld = {
   readonly readQueue: ReadQueue;
   readonly backlog: Pick<Backlog, "counts">;
   readonly clock: Clock;
-  readonly report: Pick<Report, "unexpected">;
+  readonly report: Pick<Report, "storeFailed">;
 };
 
 /** Bytes by source. */
 type Sums = Map<string, number>;
 
+type State = {
+  watched: ReadonlySet<string>;
+  /** Of those of `watched` that were counted. */
+  sums: Sums;
+  /** The walk that is under way. */
+  walk: Walk | null;
+};
+
 export function createWaitingBytes(world: WaitingBytesWorld): WaitingBytes {
-  const { clock } = world;
-  let watched: ReadonlySet<string> = new Set();
-  /** Those of `watched` that were counted. */
-  let sums: Sums = new Map();
-  let walk: Walk | null = null;
-  let isOutdated = false;
-  let nextAt: At = 0;
-  const rounds = createRounds(clock, round);
+  const state: State = { watched: new Set(), sums: new Map(), walk: null };
+  const counting = createCounting(world, state);
 
   return {
     watch(sources) {
       const names = sources.filter(({ maxWaiting }) => maxWaiting !== null).map(({ name }) => name);
-      watched = new Set(names);
-      sums = new Map([...sums].filter(([name]) => watched.has(name)));
-      if (names.some((name) => !sums.has(name))) countAnew();
+      state.watched = new Set(names);
+      state.sums = new Map([...state.sums].filter(([name]) => state.watched.has(name)));
+      if (names.some((name) => !state.sums.has(name))) counting.countAnew();
     },
-    of: (source) => sums.get(source) ?? null,
+    of: (source) => state.sums.get(source) ?? null,
+    accepted(source, { receipts }) {
+      if (!state.watched.has(source)) return;
+      for (const receipt of receipts) if (receipt.kind === "accepted") addAccepted(source, receipt.deliveries);
+    },
     noting(settle) {
       return function settleAndNote(delivery, settlement) {
         const writing = settle(delivery, settlement);
-        return watched.has(delivery.source) ? note(writing, delivery, settlement) : writing;
+        return state.watched.has(delivery.source) ? note(writing, delivery, settlement) : writing;
       };
     },
-    accepted(source, { receipts }) {
-      if (!watched.has(source)) return;
-      for (const receipt of receipts) {
-        const deliveries = receipt.kind === "accepted" ? receipt.deliveries : [];
-        const [first] = deliveries;
-        if (!first) continue;
-        const size = deliveries.length * sizeOf(first);
-        add(sums, source, size);
-        if (walk && !walk.isOlder(first)) add(walk.sums, source, size);
-      }
-    },
-    countAnew,
-    run: rounds.run,
+    countingAfter: ({ discard, move }) => ({
+      discard: (destination, limit) => discard(destination, limit).finally(counting.countAnew),
+      move: (by, limit) => move(by, limit).finally(counting.countAnew),
+    }),
+    ...counting,
   };
+
+  function addAccepted(source: string, deliveries: readonly Delivery[]): void {
+    const [first] = deliveries;
+    if (!first) return;
+    const size = deliveries.reduce((sum, one) => sum + sizeOf(one), 0);
+    add(state.sums, source, size);
+    if (state.walk && !state.walk.isOlder(first)) add(state.walk.sums, source, size);
+  }
 
   async function note(writing: ReturnType<Settle>, delivery: Delivery, settlement: Settlement): ReturnType<Settle> {
     const written = await writing;
     if (written !== "written") return written;
-    walk?.settled(delivery, settlement);
-    if (settlement.state !== "waiting") add(sums, delivery.source, -sizeOf(delivery));
+    state.walk?.settled(delivery, settlement);
+    if (settlement.state !== "waiting") add(state.sums, delivery.source, -sizeOf(delivery));
     return written;
-  }
-
-  function countAnew(): void {
-    if (watched.size === 0) return;
-    isOutdated = true;
-    rounds.wake();
-  }
-
-  async function round(signal: AbortSignal): Promise<Rest> {
-    if (watched.size === 0) return { kind: "sleep", ms: null };
-    if (!isOutdated && clock.now() < nextAt) return { kind: "sleep", ms: nextAt - clock.now() };
-    isOutdated = false;
-    // What was accepted in this millisecond was added before.
-    const own = createWalk(watched, clock.now() + 1);
-    walk = own;
-    try {
-      await clock.sleep(SETTLING, signal);
-      if (await walkThrough(own, world, signal)) {
-        // A source that has come meanwhile was left out, and is counted next.
-        sums = new Map([...watched].flatMap((name) => (own.names.has(name) ? [[name, own.sums.get(name) ?? 0]] : [])));
-      }
-    } catch (error) {
-      isOutdated = true;
-      if (!(error instanceof StoreAway)) world.report.unexpected("count what waits", error);
-    } finally {
-      walk = null;
-      nextAt = clock.now() + EVERY;
-    }
-    return { kind: "pause", ms: Math.max(PAUSE, PAUSE_FOR_WALK * (clock.now() - own.startedAt - SETTLING)) };
   }
 }
 
-function sizeOf({ body }: Pick<Delivery, "body">): number {
-  return Buffer.byteLength(body) + BESIDE_BODY;
+/** Walks through what waits when it is told to, and now and then. */
+function createCounting(world: WaitingBytesWorld, state: State): Pick<WaitingBytes, "countAnew" | "run"> {
+  const { clock, report } = world;
+  let isOutdated = false;
+  let nextAt: At = 0;
+  const { wake, run } = createRounds(clock, round);
+
+  return {
+    countAnew() {
+      isOutdated = true;
+      if (state.watched.size > 0) wake();
+    },
+    run,
+  };
+
+  async function round(signal: AbortSignal): Promise<Rest> {
+    if (state.watched.size === 0) return { kind: "sleep", ms: null };
+    if (!isOutdated && clock.now() < nextAt) return { kind: "sleep", ms: nextAt - clock.now() };
+    isOutdated = false;
+    const begunAt = clock.now();
+    // What was accepted in this millisecond was added before.
+    const walk = createWalk(state.watched, begunAt + 1);
+    state.walk = walk;
+    try {
+      await clock.sleep(SETTLING, signal);
+      if (await walkThrough(walk, world, signal)) state.sums = keptOf(walk, state.watched);
+    } catch (error) {
+      isOutdated = true;
+      if (!(error instanceof StoreAway)) report.storeFailed("count what waits", error);
+    }
+    state.walk = null;
+    nextAt = clock.now() + EVERY;
+    return { kind: "pause", ms: Math.max(PAUSE, PAUSE_FOR_WALK * (clock.now() - begunAt - SETTLING)) };
+  }
+}
+
+/** What a walk has counted. A source that has come meanwhile is counted by the next one. */
+function keptOf({ sums }: Walk, watched: ReadonlySet<string>): Sums {
+  return new Map([...sums].filter(([name]) => watched.has(name)));
+}
+
+/** Without the payloads of other destinations: a delivery that is read again may not have them. */
+function sizeOf({ body, destination }: Pick<Delivery, "body" | "destination">): number {
+  return Buffer.byteLength(storedBodyFor(body, destination)) + BESIDE_BODY;
 }
 
 function add(sums: Sums, source: string, size: number): void {
@@ -140,8 +163,6 @@ function add(sums: Sums, source: string, size: number): void {
 
 /** Where a walk is, and what it has counted. */
 type Walk = {
-  readonly names: ReadonlySet<string>;
-  readonly startedAt: At;
   readonly sums: Sums;
   begin(destination: string, queue: Queue): void;
   /** Whether the delivery was accepted before the walk began. */
@@ -158,8 +179,6 @@ function createWalk(names: ReadonlySet<string>, startedAt: At): Walk {
   let at: { readonly destination: string; readonly queue: Queue; last: QueuePosition } | null = null;
 
   return {
-    names,
-    startedAt,
     sums,
     isOlder,
     begin(destination, queue) {
@@ -200,7 +219,11 @@ function keyOf({ id, destination }: DeliveryKey): string {
 }
 
 /** Answers whether it came to the end. */
-async function walkThrough(walk: Walk, { readQueue, backlog, clock }: WaitingBytesWorld, signal: AbortSignal) {
+async function walkThrough(
+  walk: Walk,
+  { readQueue, backlog, clock }: WaitingBytesWorld,
+  signal: AbortSignal,
+): Promise<boolean> {
   const waiting = (await backlog.counts()).filter(({ state, count }) => state === "waiting" && count > 0);
   for (const { destination } of waiting) {
     for (const queue of ["first", "retry"] as const) {

@@ -7,6 +7,7 @@ import type { Timeline } from "../model/timeline.ts";
 import { type Sending, shownHeaders } from "../webhook/headers.ts";
 import { type delivery, deliveryDetail, deliveryList, type event, trail } from "../wire/deliveries.ts";
 import { type Answer, about } from "../wire/fields.ts";
+import { heldBackOf } from "./held-back.ts";
 import { describeRejection } from "./rejected.ts";
 import { type Answered, type Asked, route, type Serve, wallTime, wallTimeOf } from "./route.ts";
 import { refuseFilter, searchQuery, toFilter } from "./search.ts";
@@ -67,7 +68,7 @@ async function getDeliveries(
   const page = await world.lookup.deliveries(search, { limit, cursor });
   if (isFault(page)) return page;
   return {
-    deliveries: page.deliveries.map((one) => describeListed(one, world.timeline)),
+    deliveries: describeAll(page.deliveries, world),
     cursor: page.cursor,
     troubled: troubleFor(page.deliveries, world),
   };
@@ -83,7 +84,7 @@ async function getDelivery(id: string, world: AdminWorld): Promise<Answered<type
   const describeAttempt = ({ at, ...attempt }: Attempt) => ({ at: wallTime(at, timeline), ...attempt });
   const { body, firstAttemptAt, finals, log, ...listed } = found;
   return {
-    ...describeListed(listed, timeline),
+    ...describeListed(listed, heldBackOf([found], world).get(found) ?? null, timeline),
     firstAttemptAt: wallTimeOf(firstAttemptAt, timeline),
     finals: finals.map(({ url, reason }) => ({ url, reason })),
     body,
@@ -123,7 +124,16 @@ export function unknownDelivery(id: string): Fault {
   return fault("unknown_delivery", `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`);
 }
 
-function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Answer<typeof delivery> {
+function describeAll(deliveries: readonly ListedDelivery[], world: AdminWorld): readonly Answer<typeof delivery>[] {
+  const held = heldBackOf(deliveries, world);
+  return deliveries.map((one) => describeListed(one, held.get(one) ?? null, world.timeline));
+}
+
+function describeListed(
+  { id, ...one }: ListedDelivery,
+  heldBack: Answer<typeof delivery>["heldBack"],
+  timeline: Timeline,
+): Answer<typeof delivery> {
   return {
     id: formatId({ id, destination: one.destination }),
     destination: one.destination,
@@ -135,6 +145,7 @@ function describeListed({ id, ...one }: ListedDelivery, timeline: Timeline): Ans
     acceptedAt: wallTime(one.acceptedAt, timeline),
     attempts: one.attempts,
     dueAt: wallTimeOf(one.dueAt, timeline),
+    heldBack,
     settledAt: wallTimeOf(one.settledAt, timeline),
     replayedAt: wallTimeOf(one.replayedAt, timeline),
     url: one.url,
@@ -176,14 +187,14 @@ function describeEvent({ id, acceptedAt, deliveries, ...found }: FoundEvent, wor
     userId,
     acceptedAt: wallTime(acceptedAt, world.timeline),
     skipped,
-    deliveries: deliveries.map((one) => ({ ...describeListed(one, world.timeline), served: servedAs(one, world) })),
+    deliveries: describeAll(deliveries, world).map((one) => ({ ...one, served: servedAs(one, world) })),
     forgotten,
     whole,
   };
 }
 
 /** Whether its destination receives deliveries now. */
-function servedAs({ destination }: ListedDelivery, { destinations, pauses }: AdminWorld) {
+function servedAs({ destination }: Pick<ListedDelivery, "destination">, { destinations, pauses }: AdminWorld) {
   const found = destinations().find(({ name }) => name === destination);
   if (!found) return "removed";
   if (!found.enabled) return "disabled";

@@ -15,7 +15,7 @@ import type { Replay } from "../model/replay.ts";
 import type { Report } from "../model/report.ts";
 import type { Series } from "../model/series.ts";
 import type { Sharing } from "../model/sharing.ts";
-import type { Activity, Arrivals, ConfigStatus, Health, LimitStatuses } from "../model/status.ts";
+import type { Activity, Arrivals, ConfigStatus, Health, HeldBack, LimitStatuses } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
 import type { WaitingDeliveries, WhileIdle } from "../model/waiting-deliveries.ts";
@@ -58,6 +58,7 @@ export type AdminWorld = {
   readonly retry: (destination: string) => Promise<Fault | null>;
   readonly activity: Activity;
   readonly webhooks: Health;
+  readonly heldBack: HeldBack;
 
   readonly health: StoreHealth;
   readonly rescue: Rescue;

@@ -6,7 +6,7 @@ import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { aliasOf, spaceFor } from "../runtime/disk.ts";
 import { print } from "../runtime/output.ts";
-import { isFolder } from "../runtime/stored-file.ts";
+import { isFolder, isInOpenFolders } from "../runtime/stored-file.ts";
 import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
 import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
 
@@ -48,7 +48,7 @@ function check(options: CheckOptions): ExitCode {
 function inspect({ file, text, worldReadable }: Extract<ConfigText, { kind: "read" }>): Loaded {
   const resolve = createResolve();
   const credentials = resolve.env("CREDENTIALS_DIRECTORY") ? "at hand" : "unit only";
-  const machine = { resolve, spaceFor, aliasOf, isFolder, now: createClock().wall() };
+  const machine = { resolve, spaceFor, aliasOf, isFolder, isInOpenFolders, now: createClock().wall() };
   return loadConfig({ file, text, worldReadable, credentials, ...machine });
 }
 
@@ -70,8 +70,8 @@ function report(inspected: Loaded, file: string, valid: boolean): void {
   if (valid) print(`${file} is valid${reservation}: ${summary(inspected)}`);
 }
 
-/** What a config contains, as `1 source, 2 destinations, 2 webhooks`. */
-export function summary({ tree }: Loaded): string {
+/** What a config contains, as `1 source, 2 destinations, 2 webhooks`, and in how many other files. */
+export function summary({ tree, configFiles }: Loaded): string {
   const [sources, destinations] = [
     mapOf(child(tree ?? undefined, "sources")),
     mapOf(child(tree ?? undefined, "destinations")),
@@ -81,6 +81,7 @@ export function summary({ tree }: Loaded): string {
     count(sources.size, "source"),
     count(destinations.size, "destination"),
     count(webhooks.length, "webhook"),
+    ...(configFiles.length > 1 ? [count(configFiles.length - 1, "included file")] : []),
   ].join(", ");
 }
 

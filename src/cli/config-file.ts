@@ -68,7 +68,7 @@ export function requireConfig(
   }
   const { file, text, worldReadable } = opened;
   const now = createClock().wall();
-  const loaded = loadConfig({ file, text, worldReadable, resolve, spaceFor, isFolder, now });
+  const loaded = loadConfig({ file, text, worldReadable, resolve, spaceFor, isFolder, isInOpenFolders, now });
   const { config, problems } = loaded;
   printProblems(problems);
   return config && { file, config, explain: () => explainInSteps(loaded, file) };

@@ -145,9 +145,10 @@ const NONE =
 const MOST_OF_USER = 24;
 const MOST_OF_REASON = 80;
 
-function whyOf({ state, dueAt, attempts, replayedAt, reason, status, url }: Delivery, now: At): string {
+function whyOf({ state, dueAt, heldBack, attempts, replayedAt, reason, status, url }: Delivery, now: At): string {
   if (state === "delivered") return `${status} from ${url}`;
   if (state !== "waiting") return reason ?? "";
+  if (heldBack) return `waits for ${heldBack.why}${reason === null ? "" : `; last: ${reason}`}`;
   if (attempts === 0 && reason === null) return replayedAt ? "it is sent again" : "its first attempt is due";
   return `next ${whenDue(dueAt, now)}: ${reason ?? "no attempt yet"}`;
 }
@@ -171,7 +172,7 @@ function summary(shown: number, { limit, most, more }: Asked): string {
 
 /** For people: what it is, its state, its request, and each attempt. `now`: by the wall clock. */
 export function detailWords(one: Detail, now: At): string {
-  return [about(one, now), requests(one), body(one), timeline(one, now)].join("\n\n");
+  return [about(one, now), requests(one), showBody(one.body), timeline(one, now)].join("\n\n");
 }
 
 function about(one: Detail, now: At): string {
@@ -191,11 +192,15 @@ function about(one: Detail, now: At): string {
     .join("\n");
 }
 
-function standing({ state, dueAt, settledAt, url, status, reason, troubled }: Detail, now: At): readonly string[] {
+function standing(
+  { state, dueAt, heldBack, settledAt, url, status, reason, troubled }: Detail,
+  now: At,
+): readonly string[] {
   if (state === "delivered") return [`  delivered ${settledAt} to ${url}, which answered ${status}`];
   const why = reason === null ? [] : [`  reason    ${reason}`];
   if (state !== "waiting") return [`  since     ${settledAt}`, ...why];
   const lines = troubleLines(troubled, now).map((line) => `  but       ${line}`);
+  if (heldBack) lines.unshift(`  but       it waits for ${heldBack.why}`);
   return [...why, `  next      ${whenDue(dueAt, now)} (${dueAt})`, ...lines];
 }
 
@@ -207,7 +212,8 @@ function requests({ requests, destination }: Detail): string {
   return blocks.join("\n");
 }
 
-function body({ body }: Detail): string {
+/** A body, laid out and indented. */
+export function showBody(body: string): string {
   return layOut(body)
     .split("\n")
     .map((line) => printable(`  ${line}`))

@@ -110,11 +110,17 @@ function rounds({ attempts }: Delivery): string {
 }
 
 function waiting(one: Delivery & { readonly served: string }, now: At): string {
-  const { id, attempts, dueAt, reason, served, replayedAt } = one;
+  const { id, attempts, dueAt, heldBack, reason, served, replayedAt } = one;
   const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
-  if (reason === null)
-    return `${replayedAt ? "is being sent again by command, and waits" : "waits"} for its first attempt.${gone}`;
-  const due = dueAt === null || Date.parse(dueAt) <= now ? "for its turn" : `until ${dueAt}`;
+  if (reason === null) {
+    const what = heldBack?.why ?? "its first attempt";
+    return `${replayedAt ? "is being sent again by command, and waits" : "waits"} for ${what}.${gone}`;
+  }
+  const due = heldBack
+    ? `for ${heldBack.why}`
+    : dueAt === null || Date.parse(dueAt) <= now
+      ? "for its turn"
+      : `until ${dueAt}`;
   const so = attempts === 0 ? "" : `, after ${attempts === 1 ? "one round" : `${attempts} rounds`} of attempts`;
   return `waits ${due}${so}; the last one: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;
 }

@@ -46,7 +46,7 @@ const status = v.object({ destinations: named, sources: named });
 
 function readNames(what: Section, { config }: DaemonOptions): readonly string[] {
   const opened = openConfigFile(config);
-  return opened.kind === "read" ? namesUnder(what, opened.text) : [];
+  return opened.kind === "read" ? namesUnder(what, { ...opened, resolve: createResolve() }) : [];
 }
 
 /** Whether a shell reads it as one word, like every name that a config may have. */

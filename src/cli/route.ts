@@ -11,6 +11,7 @@ import { createResolve } from "../runtime/config-files.ts";
 import { print } from "../runtime/output.ts";
 import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, table, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
+import { showBody } from "./deliveries.ts";
 import { addCallOptions, type OneCall, readCall } from "./send/call-options.ts";
 
 /** `fairlead route`: says who would get a call and why the others would not, by the config file alone. */
@@ -101,5 +102,8 @@ export function toWords({ source, results }: Shown, type: CallType): string {
   const rows = results.map(({ destination, gets, rule, why }) => {
     return [`  ${destination}`, gets ? "gets it" : "does not", gets ? why : printable(`${why} (${rule})`)];
   });
-  return `A ${type} call from ${source}:\n${table(rows)}`;
+  const bodies = results.flatMap(({ destination, body }) =>
+    body === null ? [] : [`\n${destination} would get, by its template:\n${showBody(body)}`],
+  );
+  return [`A ${type} call from ${source}:\n${table(rows)}`, ...bodies].join("\n");
 }

@@ -7,15 +7,17 @@ export function declareSchema(program: Command, done: Done): void {
   program
     .command("schema")
     .description("print the JSON Schema of the config file, for editors that complete and check it")
+    .addOption(new Option("--included", INCLUDED).conflicts(["example", "reference"]))
     .option("--example", "print config.example.yaml, the manual in a file, instead")
     .addOption(new Option("--reference", REFERENCE).conflicts("example"))
     .addHelpText("after", examples("fairlead schema > fairlead.schema.json", "fairlead schema --example > config.yaml"))
     .action((options: SchemaOptions) => done(schema(options)));
 }
 
+const INCLUDED = "print the JSON Schema of a file that the config includes";
 const REFERENCE = "print the reference of all keys, in Markdown, instead";
 
-type SchemaOptions = { readonly example?: boolean; readonly reference?: boolean };
+type SchemaOptions = { readonly included?: boolean; readonly example?: boolean; readonly reference?: boolean };
 
 async function schema(options: SchemaOptions): Promise<ExitCode> {
   print((await textOf(options)).trimEnd());
@@ -26,9 +28,9 @@ async function schema(options: SchemaOptions): Promise<ExitCode> {
  * `make example reference` writes the two texts from the schema, and the binary embeds them. They and the JSON Schema
  * generator are imported late: no other command needs them.
  */
-async function textOf({ example, reference }: SchemaOptions): Promise<string> {
+async function textOf({ included, example, reference }: SchemaOptions): Promise<string> {
   if (example) return (await import("../../config.example.yaml", { with: { type: "text" } })).default;
   if (reference) return (await import("../../docs/config.md", { with: { type: "text" } })).default;
-  const { configJsonSchema } = await import("../config/json-schema.ts");
-  return JSON.stringify(configJsonSchema(), null, 2);
+  const { configJsonSchema, includedJsonSchema } = await import("../config/json-schema.ts");
+  return JSON.stringify(included ? includedJsonSchema() : configJsonSchema(), null, 2);
 }

@@ -1,4 +1,4 @@
-import type { Config, DeliveryPolicy, Destination, Source, Webhook } from "../model/config.ts";
+import type { Config, DeliveryPolicy, Destination, Notifier, Source, Webhook } from "../model/config.ts";
 import type { Filter } from "../model/filter.ts";
 import { Secret } from "../model/secret.ts";
 import { formatDuration, formatPortion, formatRate, formatSize } from "../model/units.ts";
@@ -15,6 +15,7 @@ export function describeChanges(old: Config, next: Config): readonly string[] {
       ...destinationChanges(was, is),
       ...policyChanges([was, old.delivery], [is, next.delivery]),
     ]),
+    ...entryChanges("notify", [old.notify, next.notify], notifierChanges),
   ];
 }
 
@@ -86,10 +87,27 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
     ...choiceChange("types", was.types, is.types),
     ...choiceChange("historical", was.historical, is.historical),
     ...filterChanges(was.filter, is.filter),
+    ...bodyChange(was, is),
     ...webhookChanges(was.webhooks, is.webhooks),
     ...secretChange(was.sharedSecrets, is.sharedSecrets),
     ...choiceChange("standardWebhooks", was.standardWebhooks, is.standardWebhooks),
     ...choiceChange("rate", rateText(was), rateText(is)),
+    ...choiceChange("order", was.order, is.order),
+  ];
+}
+
+function bodyChange(was: Destination, is: Destination): readonly string[] {
+  if (isSame([was.template, was.noticeTemplate], [is.template, is.noticeTemplate])) return [];
+  return [is.template ? "body changed" : "body default again"];
+}
+
+function notifierChanges(was: Notifier, is: Notifier): readonly string[] {
+  return [
+    ...destinationChanges(was.destination, is.destination),
+    ...choiceChange("on", was.on, is.on),
+    ...choiceChange("failingFor", formatDuration(was.failingFor), formatDuration(is.failingFor)),
+    ...choiceChange("repeat", formatDuration(was.repeat), formatDuration(is.repeat)),
+    ...choiceChange("perHour", String(was.perHour), String(is.perHour)),
   ];
 }
 

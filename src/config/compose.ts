@@ -17,19 +17,29 @@ const STEP = 500;
 /** Repeated keys are reported later, with both places. */
 const OPTIONS = { prettyErrors: false, uniqueKeys: false };
 
+/** Maps and lists in each other. The library would go on until its stack is full. */
+export const DEEPEST = 100;
+
 /** `step`: for tests. */
 export function* compose(text: string, step = STEP): Steps<Composed> {
   const tokens = yield* tokensOf(text, step);
+  if (typeof tokens === "number") {
+    const error = new YAMLParseError([tokens, tokens + 1], "RESOURCE_EXHAUSTION", "");
+    return { contents: null, errors: [error], hasVersion: false };
+  }
   const contents = yield* composeInParts(tokens, step);
   return contents ? { contents, errors: [], hasVersion: false } : composeWhole(tokens, text.length);
 }
 
-function* tokensOf(text: string, step: number): Steps<readonly CST.Token[]> {
+/** Or the place where the text is nested too deeply. */
+function* tokensOf(text: string, step: number): Steps<readonly CST.Token[] | number> {
   const parser = new Parser();
   const tokens: CST.Token[] = [];
   let done = 0;
   for (const lexeme of new Lexer().lex(text)) {
     for (const token of parser.next(lexeme)) tokens.push(token);
+    // The document is on the parser's stack as well.
+    if (parser.stack.length > DEEPEST + 1) return parser.offset - 1;
     done += lexeme.length;
     if (done < step) continue;
     done = 0;

@@ -32,6 +32,10 @@ export function* crossCheck(root: Tree): Steps<readonly Finding[]> {
     );
     found.push(listOf(child(destination, "webhooks")).flatMap(sameHeaders));
   }
+  for (const notifier of mapOf(child(root, "notify")).values()) {
+    yield;
+    found.push(standardWebhooks(notifier), sameHeaders(notifier));
+  }
   return found.flat();
 }
 

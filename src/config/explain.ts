@@ -1,5 +1,4 @@
 /** What `fairlead check --explain` shows: every key of the schema, with the value in force and where it comes from. */
-import { basename } from "node:path";
 import * as v from "valibot";
 import { Document } from "yaml";
 import { hideAnywhere } from "./hide.ts";
@@ -26,7 +25,7 @@ type Setting = {
 
 /** The keys in a flat list, in the order of the schema. The file has no errors. */
 export function listSettings(inspected: Loaded, file: string): readonly Setting[] {
-  return settingsIn(atOnce(explain(inspected, { file, name: file })));
+  return settingsIn(atOnce(explain(inspected, { file, short: false })));
 }
 
 function settingsIn(found: Explained): readonly Setting[] {
@@ -57,18 +56,18 @@ type Explained =
   /** A key without default that the file does not have; `words` say what is in force. */
   | { readonly kind: "left out"; readonly path: string; readonly words: string };
 
-/** `name`: what the file is called in the output. */
-type Context = Pick<Loaded, "origins" | "lineOf"> & { readonly file: string; readonly name: string };
+/** `short`: whether files are called by their paths from the folder of the config file. */
+type Context = Pick<Loaded, "origins" | "placeOf"> & { readonly file: string; readonly short: boolean };
 type Entries = Extract<Shape, { kind: "map" }>["entries"];
 type Place = { readonly path: string; readonly context: Context };
 
 const DEFAULT = "default";
 
-function* explain(inspected: Loaded, names: Pick<Context, "file" | "name">): Steps<Explained> {
-  const { tree, origins, lineOf } = inspected;
+function* explain(inspected: Loaded, names: Pick<Context, "file" | "short">): Steps<Explained> {
+  const { tree, origins, placeOf } = inspected;
   return yield* explainMap(configSchema.entries, tree ?? undefined, {
     path: "",
-    context: { origins, lineOf, ...names },
+    context: { origins, placeOf, ...names },
   });
 }
 
@@ -131,12 +130,13 @@ function shownValue({ value, got, path }: Tree, { origins }: Context): Plain {
 }
 
 /** Where a value comes from, or a list with its items: the line of the first, and the references in all. */
-function fromOf([tree, ...items]: readonly (Tree | undefined)[], { origins, lineOf, name }: Context): string {
+function fromOf([tree, ...items]: readonly (Tree | undefined)[], { origins, placeOf, short }: Context): string {
   if (tree === undefined) return DEFAULT;
   const found = [tree, ...items].flatMap((one) => (one ? (origins.get(one.path) ?? []) : []));
   const words = [...new Set(found.map(originWords))];
   const all = [words.slice(0, -1).join(", "), ...words.slice(-1)].filter((one) => one !== "").join(" and ");
-  return `${name}:${lineOf(tree.at)}${all === "" ? "" : `, from ${all}`}`;
+  const { file, name, line } = placeOf(tree.at);
+  return `${short ? name : file}:${line}${all === "" ? "" : `, from ${all}`}`;
 }
 
 function originWords(origin: Origin): string {
@@ -166,10 +166,11 @@ export function explainYaml(inspected: Loaded, file: string): string {
 
 /** The same for a daemon that has other work to do. */
 export function* explainInSteps(inspected: Loaded, file: string): Steps<string> {
-  const explained = yield* explain(inspected, { file, name: basename(file) });
+  const explained = yield* explain(inspected, { file, short: true });
   const sections: Lines[] = [];
   for (const [name, entry] of explained.kind === "map" ? explained.entries : []) {
-    sections.push(yield* entryLines(name, entry));
+    const lines = yield* entryLines(name, entry);
+    sections.push(name === "include" && entry.kind !== "left out" ? lines.map(asComment) : lines);
   }
   const commented = sections.flat().filter(({ text, from }) => from !== undefined && text.length <= WIDEST);
   const column = Math.max(0, ...commented.map(({ text }) => text.length));
@@ -207,8 +208,10 @@ function* mapLines({ entries }: Extract<Explained, { kind: "map" }>): Steps<Line
 
 function* itemLines(item: Explained): Steps<Lines> {
   if (item.kind === "map") return yield* mapLines(item);
-  const lines = yield* entryLines("a", item);
-  return lines.map((line) => ({ ...line, text: line.text.slice("a: ".length) }));
+  const [first, ...rest] = yield* entryLines("a", item);
+  // The items of a list in a list stand behind its own dash.
+  if (rest.length > 0) return rest.map((line) => ({ ...line, text: line.text.slice("  ".length) }));
+  return first ? [{ ...first, text: first.text.slice("a: ".length) }] : [];
 }
 
 /** Characters that break a line, or that a terminal would act on. */
@@ -235,6 +238,11 @@ function pair(name: string, value: Plain | readonly Plain[] | null): string {
 
 function escapeReferences(_: unknown, part: unknown): unknown {
   return typeof part === "string" ? part.replaceAll("${", "$$${") : part;
+}
+
+/** What is included is shown in its place, and would be there twice if this were read as a config. */
+function asComment({ text, from }: Line): Line {
+  return { text: `# ${text}`, ...(from !== undefined && { from }) };
 }
 
 function indent(lines: Lines): Lines {

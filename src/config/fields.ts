@@ -168,8 +168,8 @@ export function portion({ min }: { min: number }) {
 const RATE_PATTERN = /^\d{1,9}\s*\/\s*[smh]$/;
 const RATE_FORMS = "must be a rate, as in 50/s, 30/m or 100/h";
 
-/** So many in a second, a minute or an hour, at most `max` in a second. */
-export function rate({ max }: { max: number }) {
+/** So many in a second, a minute or an hour, at most `max` in a second. `none`: what to do for none at all. */
+export function rate({ max, none }: { max: number; none: string }) {
   return v.pipe(
     v.union([v.string(), v.number()], RATE_FORMS),
     v.metadata({ form: `rate up to ${max}/s`, type: "string", ...editor(RATE_PATTERN, RATE_FORMS) }),
@@ -179,7 +179,7 @@ export function rate({ max }: { max: number }) {
     if (Number.isInteger(written)) return `must say in which time: write ${written}/s for a second`;
     const parsed = parseRate(String(written));
     if (parsed === null) return RATE_FORMS;
-    if (parsed.count === 0) return "must be more than 0: to send nothing, disable or pause it";
+    if (parsed.count === 0) return `must be more than 0: ${none}`;
     return parsed.count / parsed.per <= max / SECOND ? parsed : `must be at most ${max}/s`;
   }
 }
@@ -202,4 +202,13 @@ function transformed<In, Out extends object | number>(parse: (written: In) => Ou
     addIssue({ message: value });
     return NEVER;
   });
+}
+
+/** A path as valibot has it, for an issue inside of `input`. */
+export function issuePath(
+  path: readonly (string | number)[],
+  input: unknown,
+): [v.IssuePathItem, ...v.IssuePathItem[]] | undefined {
+  const [first, ...rest] = path.map((key) => ({ type: "unknown", origin: "value", input, key, value: null }) as const);
+  return first && [first, ...rest];
 }

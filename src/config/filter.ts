@@ -12,6 +12,7 @@ import {
   type Scalar,
   type Test,
 } from "../model/filter.ts";
+import { issuePath } from "./fields.ts";
 import { FREE, PATTERN_FORM } from "./key.ts";
 import { suggest } from "./suggest.ts";
 
@@ -77,7 +78,7 @@ export function conditions() {
     v.rawTransform<unknown, Condition>(({ dataset, addIssue, NEVER }) => {
       const faults: Fault[] = [];
       const condition = readMap(dataset.value, { path: [], depth: 1, found: { tests: 0, faults } });
-      for (const { message, path } of faults) addIssue({ message, path: itemsOf(path, dataset.value) });
+      for (const { message, path } of faults) addIssue({ message, path: issuePath(path, dataset.value) });
       return faults.length > 0 || condition === null ? NEVER : condition;
     }),
   );
@@ -226,10 +227,4 @@ function deeper({ path, depth, found }: Place): Place {
 function fail({ path, found }: Place, message: string): null {
   found.faults.push({ message, path });
   return null;
-}
-
-/** A path as valibot has it. */
-function itemsOf(path: readonly Key[], input: unknown): [v.IssuePathItem, ...v.IssuePathItem[]] | undefined {
-  const [first, ...rest] = path.map((key) => ({ type: "unknown", origin: "value", input, key, value: null }) as const);
-  return first && [first, ...rest];
 }

@@ -2,7 +2,7 @@
  * Hides secrets in the text of a config file, so that its lines can be shown. Each character of a secret becomes a `*`,
  * and every other character stays in its place.
  */
-import { isAlias, isCollection, isMap, isNode, isScalar, isSeq, type ParsedNode } from "yaml";
+import { type Alias, isAlias, isCollection, isMap, isNode, isScalar, isSeq, type ParsedNode } from "yaml";
 import type { Steps } from "./steps.ts";
 import { suggest } from "./suggest.ts";
 
@@ -18,11 +18,17 @@ const PRIVATE_KEY = /(-----BEGIN (?:[A-Z]{1,16} )?PRIVATE KEY-----)(.*?)(?=-----
 /** A key and its colon. Starts at a whole word, so that a huge line without a colon does not take quadratic time. */
 const KEY = /(?<![\w-])([\w-]{1,64})["']?\s*:/g;
 
+/** The values of a file, and what its aliases stand for. */
+export type Values = {
+  readonly contents: ParsedNode | null;
+  readonly anchors?: { find(alias: Alias): ParsedNode | null };
+};
+
 /** References such as `${NAME}` are not secret; the default in `${NAME:-default}` is. */
-export function* hideSecrets(text: string, contents: ParsedNode | null): Steps<string> {
+export function* hideSecrets(text: string, files: readonly Values[]): Steps<string> {
   let hidden = "";
   let done = 0;
-  for (const [start, end] of yield* secretRanges(text, contents)) {
+  for (const [start, end] of yield* secretRanges(text, files)) {
     hidden += text.slice(done, start) + hideValue(text.slice(Math.max(done, start), end));
     done = Math.max(done, end);
   }
@@ -30,14 +36,14 @@ export function* hideSecrets(text: string, contents: ParsedNode | null): Steps<s
 }
 
 /** For a file with broken syntax. Not all of its values can be found, so it is searched line by line as well. */
-export function* hideSecretsOfBroken(text: string, contents: ParsedNode | null): Steps<string> {
+export function* hideSecretsOfBroken(text: string, files: readonly Values[]): Steps<string> {
   const hidden = hidePrivateKeys(text).replace(/^.*$/gm, (line) => {
     const key = line.matchAll(KEY).find(([, name = ""]) => isSecretKey(name));
     if (!key) return line;
     const end = key.index + key[0].length;
     return line.slice(0, end) + hideValue(line.slice(end));
   });
-  return yield* hideSecrets(hidden, contents);
+  return yield* hideSecrets(hidden, files);
 }
 
 /** Hides what is secret under any key: the user name, the password and the query of a URL, and private keys. */
@@ -62,13 +68,15 @@ type Range = readonly [start: number, end: number];
 /** How many values are looked at in one step. */
 const STEP = 100;
 
-function* secretRanges(text: string, contents: ParsedNode | null): Steps<readonly Range[]> {
+function* secretRanges(text: string, files: readonly Values[]): Steps<readonly Range[]> {
   const ranges: Range[] = [];
   let seen = 0;
-  for (const { node, secret } of nodesOf(contents)) {
-    if (secret) ranges.push(...rangesOf(node, text));
-    seen += 1;
-    if (seen % STEP === 0) yield;
+  for (const { contents, anchors } of files) {
+    for (const { node, secret } of nodesOf(contents, anchors?.find)) {
+      if (secret) ranges.push(...rangesOf(node, text));
+      seen += 1;
+      if (seen % STEP === 0) yield;
+    }
   }
   return ranges.sort(([a], [b]) => a - b);
 }
@@ -127,18 +135,35 @@ export function keyText(key: unknown): string | null {
 /** What is secret of a node and of the nodes in it. Of headers and fields only the values are: their names can be shown. */
 type Secrecy = "nothing" | "values" | "all";
 
-/** Every node, keys included. Keeps a list instead of recursing, which would fail on a very deep file. */
-export function* nodesOf(root: ParsedNode | null): Generator<{ readonly node: ParsedNode; readonly secret: boolean }> {
+/**
+ * Every node, keys included. What an alias stands for comes again if the alias stands for a secret. Keeps a list instead of
+ * recursing, which would fail on a very deep file.
+ */
+export function* nodesOf(
+  root: ParsedNode | null,
+  find: (alias: Alias) => ParsedNode | null = () => null,
+): Generator<{ readonly node: ParsedNode; readonly secret: boolean }> {
   const rest: { readonly node: unknown; readonly secrecy: Secrecy }[] = [{ node: root, secrecy: "nothing" }];
+  const followed = new Map<ParsedNode, Secrecy>();
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
     const { node, secrecy } = next;
     if (!isNode(node) || !node.range) continue;
     yield { node: node as ParsedNode, secret: secrecy !== "nothing" };
+    const target = isAlias(node) && secrecy !== "nothing" ? find(node) : null;
+    if (target && followed.get(target) !== "all" && followed.get(target) !== secrecy) {
+      followed.set(target, secrecy);
+      rest.push({ node: target, secrecy });
+    }
     // One by one: a function takes no more than some 100,000 arguments.
     if (isSeq(node)) for (const item of node.items) rest.push({ node: item, secrecy });
     if (!isMap(node)) continue;
     for (const { key, value } of node.items) {
       rest.push({ node: key, secrecy: secrecy === "all" ? "all" : "nothing" });
+      // What a merge key brings is as secret as what it is merged into.
+      if (keyText(key) === "<<") {
+        rest.push({ node: value, secrecy });
+        continue;
+      }
       rest.push({ node: value, secrecy: secrecy === "nothing" ? secrecyBelow(key) : "all" });
     }
   }

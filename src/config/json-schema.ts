@@ -1,6 +1,7 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
+import { FOR_ALIASES } from "./anchors.ts";
 import { FREE, type Manual } from "./key.ts";
-import { configSchema } from "./schema.ts";
+import { configSchema, includedSchema } from "./schema.ts";
 
 /** As much of JSON Schema as a config file needs. */
 export type JsonSchema = {
@@ -23,6 +24,7 @@ export type JsonSchema = {
   readonly maxItems?: number;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
   readonly propertyNames?: JsonSchema;
   readonly additionalProperties?: JsonSchema | boolean;
 };
@@ -35,13 +37,29 @@ const REFERENCE = "\\$\\{";
  * cannot see, such as a duration that is too long, `fairlead check` reports.
  */
 export function configJsonSchema(): JsonSchema {
+  const description = "Every key of the config file. `fairlead schema --example` prints an example.";
+  return jsonSchemaOf(configSchema, { title: "Fairlead's config", description });
+}
+
+/** The same of a file that a config includes. */
+export function includedJsonSchema(): JsonSchema {
+  const description = "Every key of a file that the config file of Fairlead includes.";
+  return jsonSchemaOf(includedSchema, { title: "A part of Fairlead's config", description });
+}
+
+type Names = { readonly title: string; readonly description: string };
+
+function jsonSchemaOf(schema: typeof configSchema | typeof includedSchema, names: Names): JsonSchema {
   // These checks are functions; the metadata beside them says what can be said of them.
   const ignoreActions = ["raw_check", "check"];
   const options = { target: "draft-07", typeMode: "input", ignoreActions } as const;
-  const { $schema = "", ...root } = toJsonSchema(configSchema, options);
-  const title = "Fairlead's config";
-  const description = "Every key of the config file. `fairlead schema --example` prints an example.";
-  return { $schema, title, description, ...asWritten(root as Converted, "") };
+  const { $schema = "", ...root } = toJsonSchema(schema, options);
+  return {
+    $schema,
+    ...names,
+    ...asWritten(root as Converted, ""),
+    patternProperties: { [FOR_ALIASES.source]: {} },
+  };
 }
 
 /** The conversion copies the metadata of a schema. */

@@ -90,6 +90,8 @@ export function shapeOf(schema: v.GenericSchema, found: Found = "scalar"): Shape
   if (item) return { kind: "list", item };
   const list = (options as v.GenericSchema[]).find((option) => option.type === "array");
   if (found === "list" && list) return shapeOf(list);
+  const map = (options as Parts[]).find((option) => option.entries);
+  if (found === "map" && map) return shapeOf(map);
   return { kind: "scalar", reads: type === "number" || type === "boolean" ? type : "text" };
 }
 
@@ -100,6 +102,13 @@ function freeShape(schema: v.GenericSchema, shown: readonly string[], found: Fou
 
 /** The form of a pattern for names in calls. */
 export const PATTERN_FORM = "pattern";
+
+/** The form of a template for payloads. */
+export const TEMPLATE_FORM = "template: JSON as YAML, with `{{ references }}` in its texts";
+
+export function isOfTemplate(schema: v.GenericSchema): boolean {
+  return v.getMetadata(schema).form === TEMPLATE_FORM;
+}
 
 /** Whether values are compared with what is in calls: `$pageview` is a name there, and `?a=*` no secret. */
 export function isOfCalls(schema: v.GenericSchema): boolean {

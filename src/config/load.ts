@@ -1,34 +1,37 @@
-import * as v from "valibot";
-import type { ParsedNode } from "yaml";
-import type {
-  Config,
-  DeliveryPolicy,
-  Destination,
-  Portion,
-  Postgres,
-  Problem,
-  RateLimit,
-  Source,
-  Tls,
-  WebhookTls,
+import {
+  type Certificate,
+  type Config,
+  type DeliveryPolicy,
+  type Destination,
+  NOTICE_KINDS,
+  type Notifier,
+  notifyName,
+  type Portion,
+  type Postgres,
+  type Problem,
+  type RateLimit,
+  type Source,
+  type Tls,
+  type WebhookTls,
 } from "../model/config.ts";
 import type { Disk, SpaceFor } from "../model/disk.ts";
 import type { Resolve } from "../model/ports.ts";
 import { Secret } from "../model/secret.ts";
 import { type At, SECOND } from "../model/units.ts";
+import { check } from "./check.ts";
 import { crossCheck } from "./cross.ts";
 import { buildFilter } from "./filter.ts";
 import { warnOfFilters } from "./filter-warnings.ts";
 import { hideSecrets, hideSecretsOfBroken } from "./hide.ts";
+import { type ConfigFile, gather, readWhole, type Spot, type Whole } from "./include.ts";
 import { readPostgres, shownUrl } from "./postgres.ts";
-import { errorAt, type Finding, keyPath, keyPlace, toProblems } from "./problems.ts";
-import { readTree } from "./read.ts";
+import { type Finding, toProblems } from "./problems.ts";
 import { type Credentials, createReferences, fullPath, type Origin, type References } from "./references.ts";
-import { type Checked, configSchema } from "./schema.ts";
+import type { Checked } from "./schema.ts";
 import { atOnce, type Steps } from "./steps.ts";
 import { type Document, parse } from "./syntax.ts";
 import { readTls, readTlsOfWebhooks, type TlsOfWebhooks } from "./tls.ts";
-import { BROKEN, child, listOf, mapOf, plain, type Tree, withGot } from "./tree.ts";
+import type { Tree } from "./tree.ts";
 import * as checks from "./warnings.ts";
 
 export type LoadInput = {
@@ -46,6 +49,8 @@ export type LoadInput = {
   readonly isFolder?: (path: string) => boolean;
   /** Whether every user of the machine can read the file; false by default. */
   readonly worldReadable?: boolean;
+  /** Whether every user can enter the folders of a file that it includes; false by default. */
+  readonly isInOpenFolders?: (path: string) => boolean;
   /** Whether the outbox has another path as well; not checked if left out. */
   readonly aliasOf?: Disk["alias"];
 };
@@ -53,16 +58,18 @@ export type LoadInput = {
 export type Loaded = {
   /** Null if a problem is an error, or if a credential can only be seen by systemd's unit. */
   readonly config: Config | null;
-  /** In the order of the file. */
+  /** In the order of the file, and then of those that it includes. */
   readonly problems: readonly Problem[];
   /** The secret and certificate files that the config names, those that could not be read included. */
   readonly files: readonly string[];
-  /** The values of the file, secrets included; null if it cannot be read. */
+  /** The config file and those that it includes. */
+  readonly configFiles: readonly string[];
+  /** The values of the files, secrets included; null if it cannot be read. */
   readonly tree: Tree | null;
   /** What the references in the values stand for, by the path of the value. */
   readonly origins: ReadonlyMap<string, readonly Origin[]>;
-  /** The line of an offset in the text, from 1. */
-  lineOf(at: number): number;
+  /** The place of an offset in the text. */
+  placeOf(at: number): Spot;
 };
 
 /**
@@ -75,42 +82,51 @@ export function loadConfig(input: LoadInput): Loaded {
 
 /** The same from a text that is parsed already. */
 export function* loadDocument(document: Document, input: Omit<LoadInput, "text">): Steps<Loaded> {
-  const { file, resolve, credentials = "at hand" } = input;
-  const { contents, lines, findings: syntax } = document;
-  const references = createReferences({ file, resolve, credentials });
-  const origins = new Map<string, readonly Origin[]>();
-  const { config, tree, findings } =
-    contents === null || syntax.length > 0
-      ? { config: null, tree: null, findings: syntax }
-      : yield* interpret(contents, { input, document, references, origins });
-  const problems = yield* problemsIn(document, findings, file);
-  return { config, problems, files: references.files(), tree, origins, lineOf: (at) => lines.linePos(at).line };
+  return yield* loadWhole(yield* gather(document, input), input);
 }
 
-/** Gives findings their lines, with secrets hidden. */
-export function* problemsIn(document: Document, findings: readonly Finding[], file: string): Steps<readonly Problem[]> {
-  // Hiding takes a walk over the whole file.
+/** The same from a config whose files are parsed already. */
+export function* loadWhole(whole: Whole, input: Omit<LoadInput, "text">): Steps<Loaded> {
+  const { file, resolve, credentials = "at hand" } = input;
+  const { files, findings: syntax, placeOf } = whole;
+  const references = createReferences({ file, resolve, credentials });
+  const origins = new Map<string, readonly Origin[]>();
+  const isReadable = files[0]?.document.contents && syntax.length === 0;
+  const { config, tree, findings } = isReadable
+    ? yield* interpret(whole, { input, references, origins })
+    : { config: null, tree: null, findings: syntax };
+  const problems = yield* problemsIn(whole, findings);
+  const configFiles = files.map(({ path }) => path);
+  return { config, problems, files: references.files(), configFiles, tree, origins, placeOf };
+}
+
+/** Gives findings their places, with secrets hidden. */
+export function* problemsIn(whole: Whole, findings: readonly Finding[]): Steps<readonly Problem[]> {
+  // Hiding takes a walk over all files.
   if (findings.length === 0) return [];
-  const { text, contents, lines } = document;
-  const hide = document.findings.length > 0 ? hideSecretsOfBroken : hideSecrets;
-  return toProblems(findings, { file, shownText: yield* hide(text, contents), lines });
+  const { text, files, placeOf } = whole;
+  const hide = whole.findings.length > 0 ? hideSecretsOfBroken : hideSecrets;
+  const shownText = yield* hide(
+    text,
+    files.map(({ document }) => document),
+  );
+  return toProblems(findings, { shownText, placeOf });
 }
 
 type Context = {
   readonly input: Omit<LoadInput, "text">;
-  readonly document: Document;
   readonly references: References;
   readonly origins: Map<string, readonly Origin[]>;
 };
 type Interpreted = { readonly config: Config | null; readonly tree: Tree; readonly findings: readonly Finding[] };
 
-function* interpret(contents: ParsedNode, { input, document, references, origins }: Context): Steps<Interpreted> {
+function* interpret(whole: Whole, { input, references, origins }: Context): Steps<Interpreted> {
   const { file, now, spaceFor = () => null, isFolder = () => false, aliasOf = () => null } = input;
-  const { text, lines } = document;
   const found: Finding[] = [];
-  const tree = yield* readTree(contents, configSchema, { text, lines, references, findings: found, origins });
+  const tree = yield* readWhole(whole, { references, findings: found, origins });
   const { checked, findings } = yield* check(tree);
-  const pems = { references, now, findings: found };
+  const certificates: Certificate[] = [];
+  const pems = { references, now, findings: found, certificates };
   const tls = readTls(tree, pems);
   const postgres = readPostgres(tree, pems);
   const tlsOfWebhooks = yield* readTlsOfWebhooks(tree, pems);
@@ -124,79 +140,21 @@ function* interpret(contents: ParsedNode, { input, document, references, origins
   // The other warnings could echo an error.
   if (all.some(({ severity }) => severity === "error")) return { config: null, tree, findings: all };
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
-  if (input.worldReadable) all.push(...checks.warnOfOpenSecrets(tree, file, origins));
-  const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks });
+  all.push(...checks.warnOfOpenSecrets(tree, { ...whole, open: openFiles(whole, input), origins }));
+  const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks, certificates });
+  all.push(...checks.warnOfSameWay(tree));
   if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
-  if (config) all.push(...checks.warnOfLargePortions(tree, config));
+  if (config) all.push(...checks.warnOfLargePortions(tree, config), ...checks.warnOfSharedOrder(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
   return { config, tree, findings: all };
 }
 
-/** Checks the values against the schema. `checked` is null if there are findings. */
-export function* check(tree: Tree): Steps<{ readonly checked: Checked | null; readonly findings: readonly Finding[] }> {
-  const outputs: Checked[] = [];
-  const issues: (readonly Issue[])[] = [];
-  for (const part of partsOf(tree)) {
-    const result = v.safeParse(configSchema, plain(part));
-    if (result.success) outputs.push(result.output);
-    else issues.push(result.issues.flatMap((issue) => innermost(issue)));
-    yield;
-  }
-  const [first] = outputs;
-  if (first === undefined || issues.length > 0) {
-    return { checked: null, findings: issues.flat().flatMap((issue) => toFinding(issue, tree) ?? []) };
-  }
-  const sources = Object.assign({}, ...outputs.map((output) => output.sources));
-  const destinations = Object.assign({}, ...outputs.map((output) => output.destinations));
-  return { checked: { ...first, sources, destinations }, findings: [] };
-}
-
-/** The sections that may have hundreds of entries. */
-const LONG_SECTIONS = ["sources", "destinations"];
-/** How many of these entries are checked in one step. */
-const STEP = 16;
-
-/** The file as several: one without the entries of the long sections, and for some of these entries each another. */
-function* partsOf(root: Tree): Generator<Tree> {
-  const long = LONG_SECTIONS.map((name) => [name, child(root, name)] as const);
-  const emptied = long.flatMap(([name, section]) =>
-    section?.value instanceof Map ? [[name, { ...section, value: new Map() }] as const] : [],
-  );
-  yield root.value instanceof Map ? { ...root, value: new Map([...root.value, ...emptied]) } : root;
-  for (const [name, section] of long) {
-    const entries = [...mapOf(section)];
-    for (let at = 0; section && at < entries.length; at += STEP) {
-      yield { ...root, value: new Map([[name, { ...section, value: new Map(entries.slice(at, at + STEP)) }]]) };
-    }
-  }
-}
-
-type Path = readonly v.IssuePathItem[];
-type Issue = { readonly message: string; readonly path: Path };
-
-/** A choice fails as a whole; the issues inside the option that was meant say more. */
-function innermost({ message, path = [] as never, issues }: v.BaseIssue<unknown>): readonly Issue[] {
-  const inner = issues?.filter((sub) => sub.path !== undefined) ?? [];
-  if (inner.length === 0) return [{ message, path }];
-  return inner.map((sub) => ({ message: sub.message, path: [...path, ...(sub.path ?? [])] }));
-}
-
-function toFinding({ message, path }: Issue, root: Tree): Finding | null {
-  const tree = follow(root, path);
-  if (tree === undefined) {
-    const parent = follow(root, path.slice(0, -1)) ?? root;
-    const missing = { path: keyPath(parent.path, String(path.at(-1)?.key)), at: parent.keyAt };
-    return errorAt(missing, "is missing here: it is required");
-  }
-  if (tree.value === BROKEN) return null;
-  if (path.at(-1)?.origin === "key") return errorAt(keyPlace(tree), message);
-  return errorAt(tree, withGot(message, tree));
-}
-
-function follow(root: Tree, path: Path): Tree | undefined {
-  return path.reduce<Tree | undefined>((tree, { key }) => {
-    return typeof key === "number" ? listOf(tree)[key] : child(tree, String(key));
-  }, root);
+/** The files of the config that every user of the machine can read. */
+function openFiles({ files }: Whole, input: Omit<LoadInput, "text">): ReadonlySet<string> {
+  const { file, isInOpenFolders = () => false } = input;
+  const isOpen = ({ path, worldReadable }: ConfigFile): boolean =>
+    path === file ? input.worldReadable === true : worldReadable && isInOpenFolders(path);
+  return new Set(files.filter(isOpen).map(({ path }) => path));
 }
 
 /** The config file, and what is read with the help of its certificate files. */
@@ -205,11 +163,12 @@ type Files = {
   readonly tls: Tls | null;
   readonly postgres: Postgres | null;
   readonly tlsOfWebhooks: TlsOfWebhooks;
+  readonly certificates: readonly Certificate[];
 };
 
 /** Makes the Config out of checked values. */
-function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files): Config {
-  const { ingest, admin, outbox, delivery, log, sources, destinations } = checked;
+function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks, certificates }: Files): Config {
+  const { ingest, admin, outbox, delivery, log, sources, destinations, notify = {} } = checked;
   return {
     ingest: {
       ...ingest,
@@ -225,6 +184,11 @@ function build(checked: Checked, { file, tls, postgres, tlsOfWebhooks }: Files):
     destinations: Object.entries(destinations).map(([name, destination]) => {
       return { name, ...delivery, ...buildDestination(destination, tlsOfWebhooks.get(name) ?? []) };
     }),
+    notify: Object.entries(notify).map(([entry, settings]) => {
+      const name = notifyName(entry);
+      return buildNotifier(entry, settings, { name, ...delivery, tlses: tlsOfWebhooks.get(name) ?? [] });
+    }),
+    certificates,
   };
 }
 
@@ -263,12 +227,14 @@ type Built = Omit<Destination, "name" | keyof DeliveryPolicy>;
 
 function buildDestination(checked: Checked["destinations"][string], tlses: readonly (WebhookTls | null)[]): Built {
   const { sources = null, types = null, events, where, sample, webhooks, sharedSecret = [], ...others } = checked;
-  const { rate, burst, ...settings } = others;
+  const { rate, burst, body, ...settings } = others;
   return {
     ...settings,
     filter: buildFilter({ events, where, sample }),
     sources,
     types,
+    template: body === "default" ? null : (body.template ?? null),
+    noticeTemplate: body === "default" ? null : (body.deletion ?? null),
     webhooks: webhooks.map(({ url, headers }, index) => ({
       url,
       headers: Object.entries(headers).map(([header, value]) => [header, new Secret(value)] as const),
@@ -278,6 +244,25 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
     // A request for each webhook, as they are asked together.
     rate: buildRate({ rate, burst, least: webhooks.length }),
   };
+}
+
+type NotifierAs = DeliveryPolicy & { readonly name: string; readonly tlses: readonly (WebhookTls | null)[] };
+
+const AS_DESTINATION = { historical: "accept", order: "none" } as const;
+
+/** It is sent to as a destination that no rule leads events to. */
+function buildNotifier(
+  entry: string,
+  settings: NonNullable<Checked["notify"]>[string],
+  { tlses, ...as }: NotifierAs,
+): Notifier {
+  const { on = NOTICE_KINDS, failingFor, repeat, perHour, url, headers, ca, cert, key, ...others } = settings;
+  const webhooks = [{ url, headers, ca, cert, key }];
+  const destination = {
+    ...as,
+    ...buildDestination({ ...others, ...AS_DESTINATION, webhooks }, tlses),
+  };
+  return { name: entry, on, failingFor, repeat, perHour, destination };
 }
 
 type Rated = Pick<Checked["destinations"][string], "rate" | "burst"> & { readonly least: number };

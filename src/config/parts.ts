@@ -3,18 +3,19 @@
  * wrong elsewhere in the file.
  */
 import * as v from "valibot";
-import { isMap, type ParsedNode, YAMLMap } from "yaml";
+import { isMap } from "yaml";
 import type { Config, Listen, Postgres, Problem } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
 import { parseListen } from "./addresses.ts";
+import { check } from "./check.ts";
 import { keyText } from "./hide.ts";
-import { buildOutbox, check, type LoadInput, problemsIn } from "./load.ts";
+import { gather, only, readWhole, type Whole, wholeAlone } from "./include.ts";
+import { buildOutbox, type LoadInput, problemsIn } from "./load.ts";
 import { outbox as outboxSchema } from "./outbox-schema.ts";
 import { readPostgres } from "./postgres.ts";
 import { type Finding, formatProblem } from "./problems.ts";
-import { readTree } from "./read.ts";
 import { createReferences } from "./references.ts";
-import { ADMIN_LISTEN, configSchema, INGEST_LISTEN } from "./schema.ts";
+import { ADMIN_LISTEN, type configSchema, INGEST_LISTEN, MERGEABLE } from "./schema.ts";
 import { atOnce } from "./steps.ts";
 import { suggest } from "./suggest.ts";
 import { parse } from "./syntax.ts";
@@ -73,11 +74,13 @@ export function readOutboxPart(input: PartsInput): Config["outbox"] | PartFault 
   return buildOutbox(v.parse(outboxSchema, tree ? plain(tree) : {}), { file, postgres });
 }
 
-/** The names in a section of the file, whatever else is wrong with it. */
-export function namesUnder(key: "destinations" | "sources", text: string): readonly string[] {
-  const { contents } = parse(text);
-  const section = isMap(contents) ? contents.items.find((item) => keyText(item.key) === key)?.value : null;
-  return isMap(section) ? section.items.flatMap((item) => keyText(item.key) ?? []) : [];
+/** The names in a section of the config, whatever else is wrong with it. */
+export function namesUnder(key: "destinations" | "sources", { file, text, resolve }: PartsInput): readonly string[] {
+  const { files } = atOnce(gather(parse(text), { file, resolve }));
+  return files.flatMap(({ document: { contents } }) => {
+    const section = isMap(contents) ? contents.items.find((item) => keyText(item.key) === key)?.value : null;
+    return isMap(section) ? section.items.flatMap((item) => keyText(item.key) ?? []) : [];
+  });
 }
 
 type SectionName = keyof typeof configSchema.entries;
@@ -94,29 +97,28 @@ type Section = {
 /** Only certificates need to know the time, and only for warnings. */
 const ANY_TIME = 0;
 
-/** Reads one section as if the file had no other. No reference of another section is resolved. */
+/** Reads one section as if the config had no other. No reference of another section is resolved. */
 function readSection(name: SectionName, { file, text, resolve }: PartsInput): Section {
+  const isMergeable = (MERGEABLE as readonly string[]).includes(name);
   const document = parse(text);
-  const { contents, lines, findings: syntax } = document;
-  if (contents === null || syntax.length > 0) {
-    return { name, tree: undefined, errors: atOnce(problemsIn(document, syntax, file)), postgres: null };
+  const whole = isMergeable ? atOnce(gather(document, { file, resolve })) : wholeAlone(document, file);
+  if (document.contents === null || whole.findings.length > 0) {
+    return { name, tree: undefined, errors: atOnce(problemsIn(whole, whole.findings)), postgres: null };
   }
   const findings: Finding[] = [];
-  const reading = { text: document.text, lines, references: createReferences({ file, resolve }), findings };
-  const tree = atOnce(readTree(only(name, contents), configSchema, reading));
-  const postgres = readPostgres(tree, { references: reading.references, now: ANY_TIME, findings });
+  const references = createReferences({ file, resolve });
+  const tree = atOnce(readWhole(onlyIn(whole, name), { references, findings }));
+  const postgres = readPostgres(tree, { references, now: ANY_TIME, findings });
   const errors = [...findings, ...atOnce(check(tree)).findings].filter(({ severity }) => severity === "error");
-  return { name, tree: child(tree, name), errors: atOnce(problemsIn(document, errors, file)), postgres };
+  return { name, tree: child(tree, name), errors: atOnce(problemsIn(whole, errors)), postgres };
 }
 
-/** The document with one section, and with the keys that are probably meant as its name. */
-function only(name: SectionName, contents: ParsedNode): ParsedNode {
-  if (!isMap(contents)) return contents;
-  const items = contents.items.filter(({ key }) => {
-    const text = keyText(key);
-    return text !== null && suggest(text, Object.keys(configSchema.entries)) === name;
+function onlyIn(whole: Whole, name: SectionName): Whole {
+  const files = whole.files.map((one) => {
+    const { contents } = one.document;
+    return { ...one, document: { ...one.document, contents: contents && only(name, contents) } };
   });
-  return Object.assign(new YAMLMap(), contents, { items });
+  return { ...whole, files };
 }
 
 function listenIn(section: Section, byDefault: string, file: string): Listen | PartFault {

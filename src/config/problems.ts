@@ -1,4 +1,3 @@
-import type { LineCounter } from "yaml";
 import type { Problem } from "../model/config.ts";
 import { hideAnywhere } from "./hide.ts";
 import type { Tree } from "./tree.ts";
@@ -49,21 +48,20 @@ function printable(line: string): string {
 }
 
 type Shown = {
-  readonly file: string;
   /** The text with its secrets hidden, each character in its old place. */
   readonly shownText: string;
-  readonly lines: LineCounter;
+  readonly placeOf: (at: number) => Pick<Problem, "file" | "line" | "column">;
 };
 
-/** Gives findings their lines and columns, in the order of the file. */
-export function toProblems(findings: readonly Finding[], { file, shownText, lines }: Shown): readonly Problem[] {
+/** Gives findings their files, lines and columns, in the order of the text. */
+export function toProblems(findings: readonly Finding[], { shownText, placeOf }: Shown): readonly Problem[] {
   const sorted = findings.toSorted((a, b) => a.at - b.at);
   return sorted.map(({ at, ...finding }) => {
-    const { line, col } = lines.linePos(at);
-    const start = at - col + 1;
+    const { file, line, column } = placeOf(at);
+    const start = at - column + 1;
     const end = shownText.indexOf("\n", start);
     const text = shownText.slice(start, end === -1 ? undefined : end).replace(/\r$/, "");
-    return { ...finding, file, line, column: col, text };
+    return { ...finding, file, line, column, text };
   });
 }
 

@@ -74,9 +74,9 @@ async function reloadOnce({ file, read, apply, report }: ReloaderWorld): Promise
   const found = await read();
   if ("unreadable" in found) return { ...refuse(found.unreadable, []), ...(found.again && { again: true }) };
   const { config, problems, explain } = found;
-  for (const { severity, line, column, path, message } of problems) {
+  for (const { severity, file: config, line, column, path, message } of problems) {
     const what = severity === "error" ? "config_problem" : "config_warning";
-    report.daemon(what, { config: file, line, column, key: path, reason: message });
+    report.daemon(what, { config, line, column, key: path, reason: message });
   }
   if (config === null) return refuse("the config has errors", problems);
   try {

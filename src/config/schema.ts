@@ -10,9 +10,12 @@ import { DAY, HOUR, KB, MB, SECOND } from "../model/units.ts";
 import { address, count, duration, flag, list, network, oneOf, path, rate, ruled, size, text } from "./fields.ts";
 import { conditions, namePattern, share } from "./filter.ts";
 import { key } from "./key.ts";
-import { clientKey, outbox } from "./outbox-schema.ts";
+import { notifier } from "./notify-schema.ts";
+import { outbox } from "./outbox-schema.ts";
 import { source } from "./source-schema.ts";
-import { HEADER_NAME, HEADER_VALUE, NAME, ORIGIN, TOKEN, WEBHOOK_URL } from "./text-rules.ts";
+import { eventBody } from "./template.ts";
+import { INCLUDE, NAME, ORIGIN, TOKEN } from "./text-rules.ts";
+import { signing, webhook } from "./webhook-schema.ts";
 
 /** Client libraries count on these limits (SPEC.md 8): lower ones would lose calls that they think small enough. */
 export const MAX_CALL = 32 * KB;
@@ -150,52 +153,11 @@ const log = v.strictObject({
   }),
 });
 
-const headers = v.pipe(
-  v.record(ruled(HEADER_NAME), ruled(HEADER_VALUE)),
-  v.metadata({ form: "map of names to texts" }),
-);
-
-const webhook = v.strictObject({
-  url: key(ruled(WEBHOOK_URL), {
-    description: "The full URL that gets a POST for each event, with http:// or https://.",
-    more: `A certificate that is self-signed, expired, of another host or from an unknown authority is refused. A user
-      name and password go into an Authorization header, not into the URL.`,
-    example: "https://crm.example.com/hooks",
-  }),
-  headers: key(v.optional(headers, {}), {
-    description: "Headers that every request to this URL carries.",
-    more: `Content-Type, User-Agent, X-Signature, the headers of Standard Webhooks, Host and headers about the connection
-      cannot be set.`,
-    entries: { "X-Environment": "production" },
-    commentedOut: { Authorization: "Bearer ${file:/etc/fairlead/crm-token}" },
-  }),
-  ca: key(v.optional(path()), {
-    description: "A file with the authorities that this webhook's certificate may come from, as PEM.",
-    more: `For receivers with a certificate of your own authority. Only those in the file are trusted, for this webhook
-      alone. If left out, those that every browser trusts are, and those in $NODE_EXTRA_CA_CERTS. A relative path starts
-      at the config file's folder.`,
-    example: "/etc/fairlead/tls/authority.pem",
-    leftOut: "the public authorities",
-  }),
-  cert: key(v.optional(path()), {
-    description: "The file of a client certificate for receivers that require one (mutual TLS), as PEM.",
-    more: `Fairlead's own certificate comes first, then those of its issuers but the last. When the file is renewed, new
-      connections get the new certificate.`,
-    example: "/etc/fairlead/tls/client.pem",
-    leftOut: "none",
-  }),
-  key: clientKey,
-});
-
 const sourceNames = list(text(), { of: "sources", empty: "must name a source: leave it out for all of them" });
 const types = list(oneOf(CALL_TYPES), { of: "call types", empty: "must name a type: leave it out for all six" });
 const names = list(namePattern(), { of: "patterns", empty: "must have a pattern: leave it out for all", max: 100 });
 const oneUrl = "[{ url: https://example.com }]";
 const webhooks = list(webhook, { of: "webhooks", empty: "must have an entry with a url", max: 5, example: oneUrl });
-const secrets = v.pipe(
-  v.union([text(), list(text(), { of: "texts", empty: "must hold a secret" })], "must be text or a list of texts"),
-  v.metadata({ form: "text, or list of texts" }),
-);
 
 const destination = v.strictObject({
   enabled: key(v.optional(flag(), true), {
@@ -244,24 +206,13 @@ const destination = v.strictObject({
     example: "10%",
     leftOut: "all users",
   }),
+  body: eventBody,
   webhooks: key(webhooks, {
     description: "One to five URLs that stand in for each other.",
     more: `Each event goes to all of them at once, and the first 2xx settles it. If several receivers are each to get every
       event, define several destinations.`,
   }),
-  sharedSecret: key(v.optional(secrets), {
-    description: "Signs each request: X-Signature is the HMAC-SHA1 of the body in hexadecimal.",
-    more: `It shows the receiver that a request comes from here. Not signed if left out. While you replace a secret, write a
-      list: the first one signs.`,
-    example: "${credential:crm-secret}",
-    leftOut: "not signed",
-  }),
-  standardWebhooks: key(v.optional(flag(), false), {
-    description: "Whether each request also has the headers of Standard Webhooks.",
-    more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 for each sharedSecret, for
-      receivers that use a library of that standard. Such a library takes a secret that begins with whsec_ as base64.`,
-    example: true,
-  }),
+  ...signing,
   timeout: key(v.optional(duration({ min: 1, max: 30 * SECOND })), {
     description: "How long its webhooks may take to answer, up to 30s; in place of delivery.timeout.",
     example: "3s",
@@ -282,7 +233,7 @@ const destination = v.strictObject({
     example: 8,
     leftOut: "delivery.concurrency",
   }),
-  rate: key(v.optional(rate({ max: 10_000 })), {
+  rate: key(v.optional(rate({ max: 10_000, none: "to send nothing, disable or pause it" })), {
     description: "How many requests it gets at most, all its webhooks together: in a second, a minute or an hour.",
     example: "50/s",
     more: `For a receiver that allows no more. First attempts, retries and probes all count; what has to wait has not failed. Of
@@ -296,7 +247,16 @@ const destination = v.strictObject({
       the number of webhooks, which are asked together.`,
     leftOut: "what the rate allows in a second, and a request for each webhook at least",
   }),
+  order: key(v.optional(oneOf(["none", "user"]), "none"), {
+    description:
+      "Whether the deliveries of one user go out one after the other, in the order of acceptance: none or user.",
+    example: "user",
+    more: `With user, a delivery waits until each earlier one of its user is delivered or given up; other users go on. For a
+      receiver that needs it: one event that it refuses for hours holds back the later ones of its user.`,
+  }),
 });
+
+const files = list(ruled(INCLUDE), { of: "paths or patterns", max: 100, example: "[conf.d/*.yaml]" });
 
 export const configSchema = v.strictObject({
   ingest: key(v.optional(ingest, {}), {
@@ -324,7 +284,28 @@ export const configSchema = v.strictObject({
     more: "A call's `integrations` can turn off a destination by that name.",
     name: "crm",
   }),
+  include: key(v.optional(files), {
+    description: "Further files with sources, destinations and notify, as paths or patterns.",
+    more: `In the last part of a pattern, * stands for any text and ? for one character; hidden files and names that end in ~
+      are left out. A file may have nothing else, and no name that another file has in the same map. A pattern may match no file, but its folder must exist, and so must a file that is named without one. Relative
+      paths start at the config file's folder, also those in the included files.`,
+    example: ["conf.d/*.yaml"],
+    leftOut: "no other file",
+  }),
+  notify: key(v.optional(v.record(ruled(NAME), notifier)), {
+    description: "Webhooks that hear of trouble, by a name of your choice (docs/notify.md).",
+    more: `What they are sent is stored, signed and retried as all deliveries, as that of a destination \`notify:NAME\`. They get
+      no events.`,
+    leftOut: "nobody is told",
+    name: "ops",
+  }),
 });
+
+/** What an included file may have: the maps that are put together from all files. */
+export const MERGEABLE = ["sources", "destinations", "notify"] as const;
+
+/** An included file. */
+export const includedSchema = v.pick(configSchema, MERGEABLE);
 
 /** The values of a file, checked and with the defaults filled in. */
 export type Checked = v.InferOutput<typeof configSchema>;

@@ -31,7 +31,7 @@ export const source = v.strictObject({
     more: `truncate sets the last octet of an IPv4 address and the last 80 bits of an IPv6 address to zero, also in an
       address that the client itself sent; drop removes context.ip.`,
   }),
-  rate: key(v.optional(rate({ max: 1_000_000 })), {
+  rate: key(v.optional(rate({ max: 1_000_000, none: "to accept nothing, disable it" })), {
     description: "How many calls are accepted from it at most: in a second, a minute or an hour.",
     example: "100/s",
     more: `Above it, requests are answered 429 with a Retry-After, and client libraries send them again. Each call of a batch

@@ -1,6 +1,7 @@
 import { type ErrorCode, isScalar, LineCounter, type ParsedNode, type YAMLParseError } from "yaml";
 import { formatSize, MB } from "../model/units.ts";
-import { compose } from "./compose.ts";
+import { type Anchors, anchorsIn, NO_ANCHORS } from "./anchors.ts";
+import { compose, DEEPEST } from "./compose.ts";
 import { nodesOf } from "./hide.ts";
 import { type Finding, fileError } from "./problems.ts";
 import { atOnce, type Steps } from "./steps.ts";
@@ -11,6 +12,7 @@ export type Document = {
   readonly text: string;
   /** A guess if there are findings; null if there is nothing to guess from. */
   readonly contents: ParsedNode | null;
+  readonly anchors: Anchors;
   readonly lines: LineCounter;
   /** Why the text cannot be read: the first fault of each line. */
   readonly findings: readonly Finding[];
@@ -22,28 +24,32 @@ const DIRECTIVE = "a %YAML line is not supported: remove it";
 const EMPTY =
   "the file is empty: it needs at least `sources:` and `destinations:` (config.example.yaml shows every key)";
 
+type Options = { readonly mayBeEmpty?: boolean };
+
 /** Parses YAML, and reports what is wrong with its syntax. */
-export function parse(raw: string): Document {
-  return atOnce(parseSteps(raw));
+export function parse(raw: string, options: Options = {}): Document {
+  return atOnce(parseSteps(raw, options));
 }
 
-export function* parseSteps(raw: string): Steps<Document> {
+export function* parseSteps(raw: string, { mayBeEmpty = false }: Options = {}): Steps<Document> {
   const text = raw.replace(/^\uFEFF/, "");
   if (new TextEncoder().encode(text).length > MAX_SIZE) {
-    return { text: "", contents: null, lines: linesOf(""), findings: [fileError(TOO_LARGE)] };
+    return { text: "", contents: null, anchors: NO_ANCHORS, lines: linesOf(""), findings: [fileError(TOO_LARGE)] };
   }
   const lines = linesOf(text);
   const { contents, errors, hasVersion } = yield* compose(text);
-  const document = { text, contents, lines, findings: [] };
+  const anchors = yield* anchorsIn(text, contents);
+  const document = { text, contents, anchors, lines, findings: [] };
   if (errors.length > 0) return { ...document, findings: syntaxFindings(errors, document) };
   // %YAML 1.1 would change what `yes`, `0777` and `<<` mean.
   if (hasVersion) return { ...document, findings: [fileError(DIRECTIVE, text.search(/^%YAML/m))] };
   const isEmpty = contents === null || (isScalar(contents) && contents.value === null);
-  return isEmpty ? { ...document, findings: [fileError(EMPTY)] } : document;
+  if (!isEmpty) return document;
+  return mayBeEmpty ? { ...document, contents: null } : { ...document, findings: [fileError(EMPTY)] };
 }
 
 /** Counts the lines of the text itself: the parser only reports those that it reached. */
-function linesOf(text: string): LineCounter {
+export function linesOf(text: string): LineCounter {
   const lines = new LineCounter();
   lines.addNewLine(0);
   for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", end + 1)) lines.addNewLine(end + 1);
@@ -53,7 +59,8 @@ function linesOf(text: string): LineCounter {
 const UNEXPECTED =
   "this cannot stand here: check the indentation, and put text that holds any of : # [ ] { } , in quotes";
 const TAG = "a tag (!) is not supported: write a plain value";
-const ANCHOR = "anchors (&) and aliases (*) are not supported: write the value out, or put it in quotes";
+const ANCHOR =
+  "this anchor (&) or alias (*) is not one that YAML allows here: if it is meant as text, put the value in quotes";
 
 const TAB = "a tab cannot indent: use spaces";
 
@@ -74,7 +81,7 @@ const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
     "this does not fit the lines above: check the indentation, and put text that holds `: ` in quotes",
   MULTILINE_IMPLICIT_KEY: "a key must be followed by a colon and a space",
   MULTIPLE_DOCS: "a second document starts here: a config file has only one",
-  RESOURCE_EXHAUSTION: "lists or maps are nested too deeply",
+  RESOURCE_EXHAUSTION: `lists or maps are nested too deeply: at most ${DEEPEST} levels`,
   TAB_AS_INDENT: TAB,
 };
 

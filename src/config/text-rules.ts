@@ -116,3 +116,21 @@ function webOriginFault(origin: string): string | null {
     ? "must not have the default port of its scheme: browsers leave it out"
     : "must have its host as browsers send it: in ASCII (xn--...), an IP address in its shortest form";
 }
+
+/** A file to include, or a pattern for the names of several in one folder. */
+export const INCLUDE: TextRule = {
+  pattern: /^[\s\S]*[^/]$/,
+  form: "path",
+  fault(text) {
+    if (text === "") return "must not be empty";
+    if (text.length > MOST_PATH) return `may have at most ${MOST_PATH} characters`;
+    if (text.includes("\0")) return "must not contain a NUL character";
+    if (text.endsWith("/")) return "names a folder: name the files in it, as in conf.d/*.yaml";
+    const [, folder = "", name = ""] = /^(.*\/)?([^/]*)$/s.exec(text) ?? [];
+    if (/[*?]/.test(folder)) return "may have * and ? in its last part alone: name each folder";
+    if (/[*?]/.test(name) && /[[\]{}]/.test(name)) return "may not have [ ] or { }: use * and ?, or several entries";
+    return null;
+  },
+};
+
+const MOST_PATH = 4_096;

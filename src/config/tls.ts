@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import type { Tls, WebhookTls } from "../model/config.ts";
+import { type Certificate, notifyName, type Tls, type WebhookTls } from "../model/config.ts";
 import { Secret } from "../model/secret.ts";
 import type { At } from "../model/units.ts";
 import { parseListen } from "./addresses.ts";
@@ -14,6 +14,8 @@ export type TlsReading = {
   /** Wall time. */
   readonly now: At;
   readonly findings: Finding[];
+  /** What is read is added here, with how long it is valid. */
+  readonly certificates?: Certificate[];
 };
 
 /** Reads the certificate and the key that `ingest.tls` names. Null without that section, or if they cannot be used. */
@@ -32,7 +34,7 @@ export function readTls(root: Tree, reading: TlsReading): Tls | null {
 const NEEDS_TCP =
   "needs a TCP address, and ingest.listen is a Unix socket: let the proxy that connects to it speak TLS";
 
-/** The TLS settings of each destination's webhooks, in their order. */
+/** The TLS settings of each destination's webhooks, in their order; also of those that `notify` is. */
 export type TlsOfWebhooks = ReadonlyMap<string, readonly (WebhookTls | null)[]>;
 
 /** Reads the files that `ca`, `cert` and `key` of the webhooks name. */
@@ -43,6 +45,10 @@ export function* readTlsOfWebhooks(root: Tree, reading: TlsReading): Steps<TlsOf
     all.set(name, settings);
     // Certificates take long to parse.
     if (settings.some((one) => one !== null)) yield;
+  }
+  for (const [name, webhook] of mapOf(child(root, "notify"))) {
+    all.set(notifyName(name), [readWebhookTls(webhook, reading)]);
+    yield;
   }
   return all;
 }
@@ -84,8 +90,14 @@ function readPair(section: Tree, reading: PairReading): Pair | null {
   if (cert === null || key === null) return null;
   const place = cert.chain.findIndex((certificate) => isKeyOf(certificate, key));
   if (place < 0) key.say("error", `does not belong to the certificate in ${cert.at}`);
+  if (place === 0) noteCertificate(cert, reading);
   if (place > 0) cert.say("error", `has the certificate that belongs to the key as number ${place + 1}: put it first`);
   return place === 0 ? { cert, key } : null;
+}
+
+function noteCertificate({ at, path, chain: [own] }: PemFile & Certificates, { certificates }: TlsReading): void {
+  const { validFromDate, validToDate } = own;
+  certificates?.push({ key: at, file: path, validFrom: validFromDate.getTime(), validTo: validToDate.getTime() });
 }
 
 /** Only a warning: a test setup or a machine with a wrong clock must still start. */

@@ -59,6 +59,15 @@ export function warnOfUnspecified(root: Tree, { destinations }: Config): readonl
   );
 }
 
+/** Each daemon only keeps the order of the calls that it has accepted. */
+export function warnOfSharedOrder(root: Tree, { outbox, destinations }: Config): readonly Finding[] {
+  if (outbox.postgres === null) return [];
+  const ordered = destinations.flatMap(({ name }) => child(root, "destinations", name, "order") ?? []);
+  const message =
+    "holds among the calls that one daemon accepts, and others may share outbox.url: have the balancer send all calls of a user to the same daemon";
+  return ordered.filter(({ value }) => value === "user").map((tree) => warningAt(tree, message));
+}
+
 /** The share of the outbox from which on settled deliveries are removed early to make room (store/room.ts). */
 const CROWDED = 0.9;
 
@@ -67,11 +76,33 @@ export function warnOfLargePortions(root: Tree, { sources, outbox }: Config): re
   if (sources.length < 2) return [];
   return sources.flatMap(({ name, maxWaiting }) => {
     const tree = child(root, "sources", name, "maxWaiting");
-    if (!tree || maxWaiting === null || maxWaiting.bytes < outbox.maxSize * CROWDED) return [];
+    if (!tree || maxWaiting === null || maxWaiting.bytes < Math.floor(outbox.maxSize * CROWDED)) return [];
     const message = `leaves too little of outbox.maxSize (${formatSize(outbox.maxSize)}) for the other sources: choose less than 90% of it`;
     return [warningAt(tree, withGot(message, tree))];
   });
 }
+
+/** Warns of webhooks of notify that are those of a destination: they hear of everything but its failing. */
+export function warnOfSameWay(root: Tree): readonly Finding[] {
+  const urls = [...mapOf(child(root, "destinations"))].flatMap(([name, destination]) =>
+    listOf(child(destination, "webhooks")).map((webhook) => [textOf(child(webhook, "url")), name] as const),
+  );
+  const owners = new Map(urls.toReversed());
+  return [...mapOf(child(root, "notify")).values()].flatMap((notifier) => {
+    const url = child(notifier, "url");
+    const owner = url && owners.get(textOf(url));
+    return owner === undefined
+      ? []
+      : [
+          warningAt(
+            url ?? notifier,
+            withGot(`is a webhook of destinations.${owner} too: ${SAME_WAY}`, url ?? notifier),
+          ),
+        ];
+  });
+}
+
+const SAME_WAY = "it is not told when that fails, nor of its deliveries given up";
 
 /** Warns of a network that contains every address. */
 export function warnOfEverybody(root: Tree): readonly Finding[] {
@@ -98,12 +129,25 @@ export function warnOfSameAdmin(root: Tree): readonly Finding[] {
 
 type Origins = ReadonlyMap<string, readonly Origin[]>;
 
-/** Warns at the first secret in a file that every user can read. */
-export function warnOfOpenSecrets(root: Tree, file: string, origins: Origins): readonly Finding[] {
-  const [first] = ownSecrets(root, origins).toSorted((one, other) => one.at - other.at);
-  if (!first) return [];
-  const remedy = `run chmod o-r ${file}, or refer to the secret with \${file:/path}`;
-  return [warningAt(first, `is a secret in a file that every user of this machine can read: ${remedy}`)];
+type Files = {
+  /** Those that every user can read. */
+  readonly open: ReadonlySet<string>;
+  readonly placeOf: (at: number) => { readonly file: string };
+  readonly origins: Origins;
+};
+
+/** Warns at the first secret in each file that every user can read. */
+export function warnOfOpenSecrets(root: Tree, { open, placeOf, origins }: Files): readonly Finding[] {
+  if (open.size === 0) return [];
+  const firsts = new Map<string, Tree>();
+  for (const secret of ownSecrets(root, origins).toSorted((one, other) => one.at - other.at)) {
+    const { file } = placeOf(secret.at);
+    if (open.has(file) && !firsts.has(file)) firsts.set(file, secret);
+  }
+  return [...firsts].map(([file, secret]) => {
+    const remedy = `run chmod o-r ${file}, or refer to the secret with \${file:/path}`;
+    return warningAt(secret, `is a secret in a file that every user of this machine can read: ${remedy}`);
+  });
 }
 
 /** The secrets that are written in the config itself. */

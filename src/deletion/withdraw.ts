@@ -1,4 +1,4 @@
-import type { Destination } from "../model/config.ts";
+import { type Destination, isNotifyName } from "../model/config.ts";
 import type { Deletion, StoredDeletions, WaitingStep, WalkCursor } from "../model/deletion.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Backlog, Clock } from "../model/ports.ts";
@@ -90,10 +90,10 @@ export async function isHeard(source: string, world: ReachWorld): Promise<boolea
   return isTaken || (await holdersOf(source, world)).length > 0;
 }
 
-/** Destinations that once received events and are no longer in the config: they cannot be notified. */
+/** Destinations that once received events and are no longer in the config: they cannot be notified. Who hears of trouble gets no events. */
 export async function beyondReach({ destinations, backlog }: ReachWorld): Promise<readonly string[]> {
   const configured = new Set(destinations().map(({ name }) => name));
-  return [...(await namesIn(backlog))].filter((name) => !configured.has(name)).sort();
+  return [...(await namesIn(backlog))].filter((name) => !configured.has(name) && !isNotifyName(name)).sort();
 }
 
 function takes({ sources }: Destination, source: string): boolean {

@@ -10,7 +10,7 @@
  */
 import type { Delivery } from "../model/delivery.ts";
 import type { QueueAsk, QueuePage } from "../model/ports.ts";
-import { createMemoryQueue, hasRoom, isBehind, LOW, type MemoryQueue, restart } from "./memory-queue.ts";
+import { createMemoryQueue, hasRoom, isBehind, LOW, type MemoryQueue, restart, takeOut } from "./memory-queue.ts";
 
 /** Deliveries of a source in memory from which on others of it are not looked for, and below which they are. */
 const ENOUGH = 64;
@@ -96,6 +96,26 @@ export function noteFound({ passedOver = new Set(), more }: QueuePage, state: Ah
   ahead.more = false;
   if (state.left === null) ahead.more = true;
   else for (const source of state.left) noteFew(source, state);
+}
+
+/** Starts the first one of the source whose turn it is, or of the next. */
+export function startInTurn(tryStart: (delivery: Delivery) => boolean, state: Ahead): boolean {
+  for (const source of state.first.turns?.keys() ?? []) {
+    const isNext = (delivery: Delivery): boolean => delivery.source === source && tryStart(delivery);
+    for (const queue of oldestFirst(source, state)) {
+      if (!takeOut(queue, queue.waiting.findIndex(isNext))) continue;
+      noteFew(source, state);
+      return true;
+    }
+  }
+  return false;
+}
+
+/** The queues in which the source may wait, the one with its oldest first. */
+function oldestFirst(source: string, { first, ahead }: Ahead): readonly MemoryQueue[] {
+  if (ahead.waiting.length === 0) return [first];
+  const [inFirst, inAhead] = [first, ahead].map(({ waiting }) => waiting.find((one) => one.source === source));
+  return inFirst && inAhead && inAhead.id < inFirst.id ? [ahead, first] : [first, ahead];
 }
 
 function beginSearch(state: Ahead): void {

@@ -5,9 +5,11 @@ import type { Fault } from "../model/fault.ts";
 import type { Backlog, Clock, DeliveryCount, Post, Random, ReadQueue, Settle } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { Hold, Sharing } from "../model/sharing.ts";
+import type { HeldBack } from "../model/status.ts";
 import type { WhileIdle } from "../model/waiting-deliveries.ts";
 import { createLimits } from "./attempt.ts";
 import { createClocks } from "./clocks.ts";
+import { createHeldBack } from "./held-back.ts";
 import { createHolds, type Holds } from "./holds.ts";
 import type { Lanes } from "./lanes.ts";
 import { createLoop, type Loop, type LoopWorld } from "./loop.ts";
@@ -27,8 +29,8 @@ export type Deliver = {
    * None while the daemon stops.
    */
   checkLiveness(): readonly string[];
-  /** The store has moved waiting deliveries: reads them again. */
-  readAgain(): void;
+  /** The store has moved waiting deliveries: reads them again; `retries`: they are all retries now. */
+  readAgain(what: "all" | "retries"): void;
   /** The store has settled these without an attempt: does not send them any more. */
   withdraw(deliveries: readonly DeliveryKey[]): void;
   /** Another daemon has saved these clocks: what it has paused or resumed is so here too. */
@@ -51,6 +53,7 @@ export type Deliver = {
   /** Runs work that ends or moves waiting deliveries of a destination; none of them is sent meanwhile. */
   readonly whileIdle: WhileIdle;
   readonly pauses: Pauses;
+  readonly heldBack: HeldBack;
   /** Begins nothing new, and resolves when the running attempts are settled and written. May be called twice. */
   stop(): Promise<void>;
   /** Abandons the running attempts: they are made again after the next start. */
@@ -113,6 +116,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     // A destination without a loop gets one now: a reload may bring it back while the work runs.
     whileIdle: (name, work) => loops.of(name).whileIdle(work),
     pauses,
+    heldBack: createHeldBack({ ...world, loops, daemons: () => daemons }),
     async stop() {
       controller.abort();
       await loops.ended();
@@ -159,8 +163,8 @@ function createTries({ announce, lanes, loops, holds, configured }: TriesWorld):
 /** What the store tells the loops, and asks them. */
 function forStore({ all }: Pick<Loops, "all">): Pick<Deliver, "readAgain" | "withdraw" | "forget" | "sending"> {
   return {
-    readAgain() {
-      for (const loop of all.values()) loop.readAgain();
+    readAgain(what) {
+      for (const loop of all.values()) loop.readAgain(what);
     },
     withdraw(deliveries) {
       for (const [name, ids] of byDestination(deliveries)) all.get(name)?.withdraw(ids);

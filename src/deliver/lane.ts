@@ -13,7 +13,7 @@
  * command `fairlead retry` ends these waits.
  */
 
-import type { RetryPolicy } from "../model/delivery.ts";
+import type { Delivery, RetryPolicy } from "../model/delivery.ts";
 import type { Report } from "../model/report.ts";
 import type { LaneStatus } from "../model/status.ts";
 import { type At, MINUTE, type Ms, SECOND } from "../model/units.ts";
@@ -85,6 +85,11 @@ export type LaneCircumstances = { readonly now: At; readonly random: number; rea
 
 /** A time in which a receiver accepted nothing. */
 export type Outage = { readonly from: At; readonly until: At };
+
+/** A delivery that failed while the receiver accepted others, before the outage or since, may be the cause itself. */
+export function mustWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
+  return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
+}
 
 export type LaneName = { readonly destination: string; readonly url: string };
 

@@ -46,6 +46,8 @@ export type Lanes = {
   hold(destination: Destination, url: string, until: At): void;
   /** Since when it is held back by its rate, or null. */
   heldSince(destination: Destination, now: At): At | null;
+  /** How many requests to it are under way, if they leave no room for another one; else null. */
+  runningIfFull(destination: Destination, ask: Pick<LaneAsk, "now" | "concurrency">): number | null;
   /** How its webhooks are, in the order of the config. */
   status(destination: Destination): readonly LaneStatus[];
 };
@@ -107,6 +109,7 @@ export function createLanes(report: Report): Lanes {
         if (webhook.url === url) laneOf(destination.name, webhook).hold(until);
     },
     heldSince: buckets.heldSince,
+    runningIfFull: (destination, ask) => runningIfFull(allOf(destination), ask, slots),
     status: (destination) => allOf(destination).map((lane) => lane.status()),
   };
 }
@@ -128,6 +131,18 @@ function nextOpenAt(lanes: readonly Lane[], { now, tokenAt }: { now: At; tokenAt
     if (until > now && (next === null || until < next)) next = until;
   }
   return next;
+}
+
+/** Lanes that are shut for another reason do not count: they have one of their own. */
+function runningIfFull(
+  lanes: readonly Lane[],
+  { now, concurrency }: Pick<LaneAsk, "now" | "concurrency">,
+  slots: Slots,
+): number | null {
+  const ask = { now, concurrency, urgent: false, tried: false, untriedWaits: true };
+  const open = lanes.filter((lane) => lane.isAlive(now) && lane.shutUntil() <= now);
+  const isFull = open.length > 0 && open.every((lane) => !lane.hasRoom(ask) || !slots.hasRoom(lane));
+  return isFull ? open.reduce((sum, lane) => sum + lane.busy(), 0) : null;
 }
 
 function isAnyAlive(lanes: readonly Lane[], now: At): boolean {

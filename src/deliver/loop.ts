@@ -10,23 +10,23 @@
  * Nothing in the store says that a delivery is being sent: after a crash, whatever was not written is sent again.
  */
 import type { Destination, Webhook } from "../model/config.ts";
-import type { Delivery, DeliveryRef, Settlement } from "../model/delivery.ts";
-import { type Fault, isFault } from "../model/fault.ts";
+import type { Delivery, DeliveryRef } from "../model/delivery.ts";
+import type { Fault } from "../model/fault.ts";
 import type { Queue, Settle } from "../model/ports.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
+import { type At, earliest, type Ms, SECOND } from "../model/units.ts";
 import { destinationBusy, destinationInUse } from "../model/waiting-deliveries.ts";
 import { isPastCutoff, WAITS } from "../settle/backoff.ts";
 import type { Clocks, LoopClock } from "./clocks.ts";
 import type { Outage } from "./lane.ts";
 import type { SlotAsk } from "./lanes.ts";
+import { createLines } from "./lines.ts";
 import { openWebhooks, type RoundWorld, sendRound } from "./round.ts";
 import { createWaker, type Waker } from "./waker.ts";
-import { createWindow, earliest, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
+import { createWindow, type Window, type WindowQueue, type WindowWorld } from "./window.ts";
+import { writeSettlement } from "./write-settlement.ts";
 
 /** The most deliveries of one destination that may be under way: being sent, or sent with their settlement not written yet. */
 const MOST_UNWRITTEN = 512;
-/** How often a stopping daemon tries to write a settlement, once a second. */
-const TRIES_WHEN_STOPPING = 5;
 
 export type LoopWorld = RoundWorld &
   WindowWorld & {
@@ -43,12 +43,14 @@ export type Loop = {
   run(): Promise<void>;
   /** This delivery was committed just now. */
   enqueue(delivery: Delivery): void;
+  /** What of its backlog is in memory: how many wait for a slot, and how many, or which, for an earlier one of their user. */
+  inMemory(): { waiting: number; inLine: number; inLineOf(ids: ReadonlySet<number>): ReadonlySet<number> };
   /** Wakes the loop, and answers whether it has run since the last check. */
   checkLiveness(): boolean;
   /** Wakes the loop; with `all`, it also sends what is not due yet. */
   tryNow(all: boolean): void;
-  /** Reads its deliveries from the store again, because the store has moved some from one queue to the other. */
-  readAgain(): void;
+  /** Reads its deliveries from the store again, because the store has moved some; or only its retries. */
+  readAgain(what: "all" | "retries"): void;
   /** Sends none of these events any more. */
   withdraw(ids: ReadonlySet<number>): void;
   /** Forgets these deliveries, because another daemon sends them from now on. */
@@ -85,13 +87,18 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     enqueue(delivery) {
       if (loop.window.enqueue(delivery)) waker.wake();
     },
+    inMemory() {
+      const { lines, waiting } = loop.window;
+      const inLineOf = lines?.waitingOf ?? (() => new Set<number>());
+      return { waiting: waiting(), inLine: lines?.waiting() ?? 0, inLineOf };
+    },
     checkLiveness: waker.checkLiveness,
     tryNow(all) {
       if (all) loop.window.retryEarly({ from: Number.NEGATIVE_INFINITY, until: world.clock.now() });
       waker.wake();
     },
-    readAgain() {
-      loop.window.readAgain();
+    readAgain(what) {
+      loop.window.readAgain(what);
       waker.wake();
     },
     withdraw: (ids) => loop.window.withdraw(ids),
@@ -110,7 +117,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       } finally {
         loop.idleWorks -= 1;
         // Deliveries in memory may have been moved or ended.
-        loop.window = createWindow(name, world);
+        loop.window = createWindowOf(name, loop.window.lines !== null, world);
         waker.wake();
       }
     },
@@ -159,11 +166,16 @@ async function run(loop: LoopState): Promise<void> {
   if (loop.abandoned > 0) report.released(loop.abandoned);
 }
 
+function createWindowOf(name: string, isOrdered: boolean, world: LoopWorld): Window {
+  return createWindow(name, world, isOrdered ? createLines(name, world.readQueue) : null);
+}
+
 /** Starts deliveries until none is due or no webhook has a slot. Answers when to do so again at the latest; null: when woken. */
 async function startAll(loop: LoopState): Promise<At | null> {
-  const { name, world, window, destination } = loop;
+  const { name, world, destination } = loop;
   try {
-    if (destination === null || loop.idleWorks > 0) return null;
+    if (destination === null || loop.idleWorks > 0 || !applyOrder(loop, destination)) return null;
+    const { window } = loop;
     loop.isStarting = true;
     let now: At;
     do {
@@ -172,6 +184,7 @@ async function startAll(loop: LoopState): Promise<At | null> {
       applyLaneHealth(loop, destination);
       if (window.isLow(now)) await window.fill(now);
     } while (startRead(loop, destination, now));
+    if (window.lines !== null && window.isLow(now)) await readOnSoon(loop);
     return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
   } catch (error) {
     world.report.storeFailed(`read what waits for ${name}`, error);
@@ -181,6 +194,28 @@ async function startAll(loop: LoopState): Promise<At | null> {
     // This loop may have been woken for a free slot that it did not need; another one may.
     world.lanes.wakeNext();
   }
+}
+
+/** A page may only have deliveries that wait for others of their user. So many are read on, with a turn of the event loop between. */
+async function readOnSoon({ world, waker }: LoopState): Promise<void> {
+  await world.clock.nextTurn();
+  waker.wake();
+}
+
+/**
+ * A reload may have given the destination an order, or taken it away. What is being sent is settled first: several of one user
+ * may be. Answers false until then.
+ */
+function applyOrder(loop: LoopState, { order }: Destination): boolean {
+  const { name, world } = loop;
+  if (!isOrderChanged(loop)) return true;
+  if (isBusy(loop)) return false;
+  loop.window = createWindowOf(name, order === "user", world);
+  return true;
+}
+
+function isOrderChanged({ window, destination }: LoopState): boolean {
+  return destination !== null && (window.lines !== null) !== (destination.order === "user");
 }
 
 /**
@@ -319,7 +354,11 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
     const settlement = await sendRound(delivery, round, world).finally(() => {
       sending[queue] -= 1;
     });
-    if (settlement !== null && (await writeSettlement(delivery, settlement, world))) {
+    if (settlement !== null && window.decided(delivery, settlement.state !== "waiting")) waker.wake();
+    const written = settlement === null ? null : await writeSettlement(delivery, settlement, world);
+    if (settlement !== null && written !== null) {
+      // It waits no more, whatever was decided.
+      if (written === "gone" && window.decided(delivery, true)) waker.wake();
       window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
       // The next retry may be due earlier than the loop expects. Otherwise the free slot has woken it already.
       if (settlement.state === "waiting") waker.wake();
@@ -331,8 +370,8 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
     waker.wake();
     world.report.unexpected(`deliver to ${name}`, error);
   } finally {
-    // A loop that is full or stopping waits for this.
-    if (isFull(loop) || world.stopping.aborted) waker.wake();
+    // A loop that is full or stopping waits for this, and one whose order was changed.
+    if (isFull(loop) || world.stopping.aborted || isOrderChanged(loop)) waker.wake();
     loop.unwritten -= 1;
   }
 }
@@ -341,22 +380,4 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
 function wakeForSlot({ world, window, waker, destination, outage }: LoopState): void {
   if (destination === null) return;
   if (!window.isIdle() || world.lanes.outage(destination) !== outage) waker.wake();
-}
-
-/**
- * Tries until the store has written the settlement, because sending the delivery again would be worse than waiting. A
- * stopping daemon gives up after a few tries, or at once when its attempts are released. Answers false if it gave up: the
- * delivery is sent again after the next start.
- */
-async function writeSettlement(delivery: Delivery, settlement: Settlement, world: LoopWorld): Promise<boolean> {
-  const { clock, report, stopping, limits } = world;
-  let triesLeft = TRIES_WHEN_STOPPING;
-  while (triesLeft > 0 && !limits.released()) {
-    const written = await world.settle(delivery, settlement);
-    if (written === "written") report.settled(delivery, settlement);
-    if (!isFault(written)) return true;
-    if (stopping.aborted) triesLeft -= 1;
-    await clock.sleep(SECOND, limits.signal);
-  }
-  return false;
 }

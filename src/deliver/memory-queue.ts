@@ -1,5 +1,5 @@
 import type { Delivery } from "../model/delivery.ts";
-import type { QueuePosition } from "../model/ports.ts";
+import type { QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
 
 /** Deliveries that are read at once. */
@@ -91,6 +91,29 @@ export function remove(queue: MemoryQueue, ids: ReadonlySet<number>): readonly n
 
 export function isBehind({ dueAt, id }: QueuePosition, after: QueuePosition | null): boolean {
   return after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id));
+}
+
+type Reads = { readonly readQueue: ReadQueue };
+
+/** Notes in the queue that a page of it is being read. */
+export async function readPage(queue: MemoryQueue, ask: QueueAsk, { readQueue }: Reads): Promise<QueuePage> {
+  // Set before the read, so that a delivery that is committed meanwhile is not overlooked.
+  Object.assign(queue, { more: false, isReading: true, isRestarted: false });
+  try {
+    return await readQueue(ask);
+  } catch (error) {
+    queue.more = true;
+    throw error;
+  } finally {
+    queue.isReading = false;
+  }
+}
+
+/** Reads from this position on, if it has read further. */
+export function rewind(queue: MemoryQueue, { dueAt, id }: QueuePosition): void {
+  if (!isBehind({ dueAt, id }, queue.after)) return;
+  restart(queue);
+  queue.after = { dueAt, id: id - 1 };
 }
 
 export function restart(queue: MemoryQueue): void {

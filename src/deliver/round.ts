@@ -3,6 +3,7 @@ import type { Destination, Webhook } from "../model/config.ts";
 import { withoutQuery } from "../model/config.ts";
 import type { Attempt, Delivery, FinalAnswer, Outcome, RetryPolicy, Settlement } from "../model/delivery.ts";
 import type { Observer } from "../model/observer.ts";
+import { payloadFor } from "../model/payload.ts";
 import type { Clock, Post, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import type { At, Ms } from "../model/units.ts";
@@ -21,7 +22,7 @@ export type RoundWorld = {
   readonly lanes: Lanes;
   readonly limits: Limits;
   readonly holds: Pick<Holds, "note">;
-  readonly observer: Pick<Observer, "attempted">;
+  readonly observer: Pick<Observer, "attempted" | "givenUp">;
   readonly report: Report;
 };
 
@@ -64,8 +65,10 @@ async function attemptAndDecide(webhook: Webhook, run: Run): Promise<Settlement 
   const trigger = triggerOf(webhook, run);
   let result: AttemptResult | null = null;
   try {
-    const headers = requestHeaders(webhook, delivery, { destination, at: world.clock.wall() });
-    result = await attempt({ url: webhook.url, headers, body: delivery.body, tls: webhook.tls }, timeout, world);
+    const body = payloadFor(delivery.body, destination.name);
+    const message = { messageId: delivery.messageId, body };
+    const headers = requestHeaders(webhook, message, { destination, at: world.clock.wall() });
+    result = await attempt({ url: webhook.url, headers, body, tls: webhook.tls }, timeout, world);
   } finally {
     freeSlot(webhook, result?.outcome ?? null, run);
   }

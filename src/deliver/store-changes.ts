@@ -20,7 +20,7 @@ export function applyStoreChange(change: StoreChange, parts: Changed, report: Pi
   const { deliver, janitor, deletion, syncs, waitingBytes } = parts;
   switch (change.kind) {
     case "moved":
-      deliver.readAgain();
+      deliver.readAgain(change.what);
       waitingBytes.countAnew();
       break;
     case "lost":
@@ -48,6 +48,7 @@ export function applyStoreChange(change: StoreChange, parts: Changed, report: Pi
       break;
     case "withdrawn":
       deliver.withdraw(change.deliveries);
+      waitingBytes.countAnew();
       if (!change.elsewhere) reportWithdrawn(change.deliveries, report);
       break;
     default:

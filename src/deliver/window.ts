@@ -1,18 +1,19 @@
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
-import type { Backlog, Queue, QueueAsk, QueuePage, ReadQueue } from "../model/ports.ts";
-import { type At, type Ms, SECOND } from "../model/units.ts";
+import type { Backlog, Queue, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
+import { type At, earliest, type Ms, SECOND } from "../model/units.ts";
 import {
   type Ahead,
   createAhead,
   leave,
   mayStay,
-  noteFew,
   noteFound,
   noteRead,
   restartFirst,
   searchAsk,
+  startInTurn,
 } from "./ahead.ts";
-import type { Outage } from "./lane.ts";
+import { mustWait, type Outage } from "./lane.ts";
+import type { Lines } from "./lines.ts";
 import {
   add,
   createMemoryQueue,
@@ -23,8 +24,10 @@ import {
   isLow,
   type MemoryQueue,
   PAGE,
+  readPage,
   remove,
   restart,
+  rewind,
   takeAll,
   takeOut,
 } from "./memory-queue.ts";
@@ -46,10 +49,15 @@ import {
  *            queue of their own, so that a new event need not wait behind all those before it.
  * aside:     retries whose webhooks have no slot were put back to make room for others, or a delivery met a bug. After a
  *            while everything is read from the start again, except what is in memory.
+ *
+ * For a destination with an order (order.ts), the deliveries here have their turn, and the others that were read stand in
+ * lines. Nothing is read ahead of older ones then, neither the newest nor those of sources that have few.
  */
 
 /** How long until deliveries that were put aside are read again. */
 const ASIDE: Ms = 10 * SECOND;
+/** What was sent again so long before the last read may have been committed after it. */
+const RECENT: Ms = 5 * SECOND;
 /** How many of the newest first attempts are in memory. */
 const LATEST = 32;
 
@@ -59,8 +67,12 @@ export type WindowWorld = { readonly readQueue: ReadQueue; readonly backlog: Pic
 export type WindowQueue = Queue | "latest";
 
 export type Window = {
+  /** Those who wait for an earlier delivery of their user; null if the destination has no order. */
+  readonly lines: Lines | null;
   /** Whether there may be something to read, and room for it. */
   isLow(now: At): boolean;
+  /** How many deliveries wait in memory for a slot. */
+  waiting(): number;
   /** Whether no delivery waits in memory, and none is left to be read. */
   isIdle(): boolean;
   /** Reads the next page of each queue that runs low. Rejects when the store does. */
@@ -72,6 +84,11 @@ export type Window = {
   startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolean): boolean;
   /** Whether to read the newest first attempts as well. */
   setSuspect(isSuspect: boolean): void;
+  /**
+   * What becomes of it is decided, and will be written. Answers whether the turn of another one of its user has come. After a
+   * crash both may be sent again, but none for the first time after a later one.
+   */
+  decided(delivery: Delivery, isFinal: boolean): boolean;
   /** Its settlement is written. It is read again at `dueAt`; null: it is not read again. */
   settled(delivery: Delivery, dueAt: At | null): void;
   /** A bug kept it from being settled: it is read again in a while. */
@@ -85,8 +102,8 @@ export type Window = {
    * `willHaveSlot` in a moment. Answers whether there may be others to read.
    */
   setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean): boolean;
-  /** Reads everything again: the store has moved deliveries from one queue to the other. */
-  readAgain(): void;
+  /** Reads everything again: the store has moved deliveries from one queue to the other. `retries`: to that of retries. */
+  readAgain(what: "all" | "retries"): void;
   /**
    * Adds a delivery that was committed just now, so that it need not be read. Answers whether it is the only one that waits
    * for its first attempt: where others wait, it would find no slot either.
@@ -98,51 +115,51 @@ export type Window = {
   nextDueAt(): At | null;
 };
 
-export function createWindow(destination: string, world: WindowWorld): Window {
-  const state: State = {
-    ...createAhead(),
-    retry: createMemoryQueue(),
-    known: new Set(),
-    over: new Set(),
-    latest: { ...createMemoryQueue(), more: false },
-    isSuspect: false,
-    nextDueAt: null,
-    early: null,
-    asideUntil: null,
-  };
+export function createWindow(destination: string, world: WindowWorld, lines: Lines | null = null): Window {
+  const state = createState(lines);
   const { first, ahead, retry, latest, known } = state;
   return {
+    lines,
     isLow(now) {
       noticeTime(state, now);
-      return isLow(first) || isLow(retry) || latest.more || isLow(ahead);
+      return isLow(first) || isLow(retry) || latest.more || (lines?.isLow(first) ?? isLow(ahead));
     },
-    isIdle: () => isIdle(retry) && !first.more && !hasFirst(state),
+    waiting: () => [first, ahead, retry, latest].reduce((sum, queue) => sum + queue.waiting.length, 0),
+    isIdle: () => isIdle(retry) && !first.more && !hasFirst(state) && !lines?.hasNext(),
     async fill(now) {
       noticeTime(state, now);
+      for (const later of lines?.takeLater(now) ?? []) readWhenDue(later, state);
+      if (lines !== null && !(await lines.load(state))) return;
       if (isLow(first)) await readFirst(state, { destination, world });
       if (latest.more) await readLatest(state, { destination, world });
-      if (isLow(ahead)) await search(state, { destination, world });
+      if (lines === null && isLow(ahead)) await search(state, { destination, world });
       if (isLow(retry)) await readRetries(state, now, { destination, world });
     },
     hasRetry: (matches) => retry.waiting.some(matches),
     startFirst: (queue, tryStart) => startFirst(queue, tryStart, state),
     hasFirst: () => hasFirst(state),
-    setSuspect: (isSuspect) => setSuspect(isSuspect, state),
+    setSuspect: (isSuspect) => setSuspect(isSuspect && lines === null, state),
+    decided: ({ id }, isFinal) => lines?.decided(id, isFinal) ?? false,
     settled(delivery, dueAt) {
       known.delete(delivery.id);
       if (dueAt === null) return passOver(delivery.id, state);
-      noteDue(state, dueAt);
-      // If its settlement was written after it was due, later retries may have been read already: it would be passed over.
-      if (isBehind({ dueAt, id: delivery.id }, retry.after)) restart(retry);
+      readWhenDue({ dueAt, id: delivery.id }, state);
     },
     unsettled({ id }, now) {
       known.delete(id);
       state.asideUntil ??= now + ASIDE;
+      state.isFirstAside = true;
     },
     setAside: (now, willHaveSlot) => setAside(now, willHaveSlot, state),
     withdraw: (ids) => withdraw(ids, state),
-    forget: (has) => withdraw(idsOf(has, state), state),
-    readAgain: () => readAllAgain(state),
+    forget(has) {
+      withdraw(idsOf(has, state), state);
+      if (lines !== null) beginAgain(state);
+    },
+    readAgain(what) {
+      if (what === "retries") readReplayed(state);
+      else beginAgain(state);
+    },
     enqueue: (delivery) => enqueue(delivery, state),
     retryEarly(outage) {
       const { from, until } = state.early ?? outage;
@@ -153,7 +170,25 @@ export function createWindow(destination: string, world: WindowWorld): Window {
   };
 }
 
+function createState(lines: Lines | null): State {
+  return {
+    lines,
+    ...createAhead(),
+    retry: createMemoryQueue(),
+    known: new Set(),
+    over: new Set(),
+    latest: { ...createMemoryQueue(), more: false },
+    isSuspect: false,
+    nextDueAt: null,
+    early: null,
+    asideUntil: null,
+    isFirstAside: false,
+    retriesReadAt: 0,
+  };
+}
+
 type State = Ahead & {
+  readonly lines: Lines | null;
   readonly retry: MemoryQueue;
   /** The newest first attempts, while the lanes are suspect. `more`: there may be newer ones. */
   readonly latest: MemoryQueue;
@@ -168,10 +203,18 @@ type State = Ahead & {
   early: Outage | null;
   /** When everything is read again because something was put aside; null if nothing was. */
   asideUntil: At | null;
+  /** Whether that may be a first attempt. */
+  isFirstAside: boolean;
+  retriesReadAt: At;
 };
 
 function noticeTime(state: State, now: At): void {
-  if (state.asideUntil !== null && now >= state.asideUntil) readAllAgain(state);
+  if (state.asideUntil !== null && now >= state.asideUntil) {
+    // First attempts only after a bug: all those that stand in lines would be read as well.
+    if (state.lines === null || state.isFirstAside) readAllAgain(state);
+    else restart(state.retry);
+    state.asideUntil = null;
+  }
   if (state.nextDueAt !== null && now >= state.nextDueAt) state.retry.more = true;
 }
 
@@ -239,46 +282,14 @@ function startFirst(queue: WindowQueue, tryStart: (delivery: Delivery) => boolea
   return true;
 }
 
-/** Starts the first one of the source whose turn it is, or of the next. */
-function startInTurn(tryStart: (delivery: Delivery) => boolean, state: State): boolean {
-  for (const source of state.first.turns?.keys() ?? []) {
-    const isNext = (delivery: Delivery): boolean => delivery.source === source && tryStart(delivery);
-    for (const queue of oldestFirst(source, state)) {
-      if (!takeOut(queue, queue.waiting.findIndex(isNext))) continue;
-      noteFew(source, state);
-      return true;
-    }
-  }
-  return false;
-}
-
-/** The queues in which the source may wait, the one with its oldest first. */
-function oldestFirst(source: string, { first, ahead }: State): readonly MemoryQueue[] {
-  if (ahead.waiting.length === 0) return [first];
-  const [inFirst, inAhead] = [first, ahead].map(({ waiting }) => waiting.find((one) => one.source === source));
-  return inFirst && inAhead && inAhead.id < inFirst.id ? [ahead, first] : [first, ahead];
-}
-
 function hasFirst({ first, ahead, latest }: State): boolean {
   return first.waiting.length > 0 || ahead.waiting.length > 0 || latest.waiting.length > 0;
-}
-
-async function readPage(queue: MemoryQueue, ask: QueueAsk, { readQueue }: WindowWorld): Promise<QueuePage> {
-  // Set before the read, so that a delivery that is committed meanwhile is not overlooked.
-  Object.assign(queue, { more: false, isReading: true, isRestarted: false });
-  try {
-    return await readQueue(ask);
-  } catch (error) {
-    queue.more = true;
-    throw error;
-  } finally {
-    queue.isReading = false;
-  }
 }
 
 async function readRetries(state: State, now: At, { destination, world }: ReadFrom): Promise<void> {
   const { retry, early } = state;
   const dueBy = early === null ? now : Number.MAX_SAFE_INTEGER;
+  state.retriesReadAt = now;
   const page = await readPage(retry, { destination, queue: "retry", after: retry.after, dueBy, limit: PAGE }, world);
   addPage(page, retry, state);
   if (page.more || retry.isRestarted) return;
@@ -296,40 +307,39 @@ async function readRetries(state: State, now: At, { destination, world }: ReadFr
 
 /** Once one delivery is left to be read, so are all behind it, but for those of sources that have few in memory. */
 function enqueue(delivery: Delivery, state: State): boolean {
-  const { first, ahead, latest, known, isSuspect } = state;
+  const { first, ahead, latest, known, isSuspect, lines } = state;
   const isOnly = isIdle(first) && ahead.waiting.length === 0;
   // It has been read since its commit.
   if (known.has(delivery.id)) return isOnly;
   // It is out of order, which should not happen. Everything is read again, so that it is not overlooked.
   if (isBehind(delivery, first.after)) restartFirst(state);
-  const isBehindOthers = first.more || first.isReading || isFull(first);
-  if (isBehindOthers && !mayStay(delivery, state)) {
+  const isBehindOthers = first.more || first.isReading || isFull(first) || lines?.isSettingUp() === true;
+  if (isBehindOthers && (lines !== null || !mayStay(delivery, state))) {
     leave(delivery, state);
     latest.more = isSuspect;
     return isOnly;
   }
   if (!isBehindOthers) first.after = { dueAt: delivery.dueAt, id: delivery.id };
+  if (lines?.admit(delivery, "first") === false) return false;
   known.add(delivery.id);
   add(delivery, isBehindOthers ? ahead : first);
   return isOnly;
 }
 
-function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early }: State): void {
+function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early, retry, lines }: State): void {
   const { deliveries, more } = page;
   const last = page.upTo ?? deliveries.at(-1);
   if (last && !queue.isRestarted) queue.after = { dueAt: last.dueAt, id: last.id };
   if (more) queue.more = true;
+  // The lines were begun again meanwhile, and so was the queue.
+  if (lines?.isSettingUp()) return;
   for (const delivery of deliveries) {
     if ((early !== null && mustWait(delivery, early)) || known.has(delivery.id) || over.has(delivery.id)) continue;
+    if (lines?.admit(delivery, queue === retry ? "retry" : "first") === false) continue;
     known.add(delivery.id);
     add(delivery, queue);
   }
   over.clear();
-}
-
-/** A delivery that failed while the receiver accepted others, before the outage or since, may be the cause itself. */
-function mustWait({ attemptedAt, firstAttemptAt }: Delivery, { from, until }: Outage): boolean {
-  return (attemptedAt ?? 0) >= until || (firstAttemptAt ?? from) < from;
 }
 
 function idsOf(has: (ref: DeliveryRef) => boolean, { first, ahead, retry, latest }: State): ReadonlySet<number> {
@@ -346,27 +356,45 @@ function setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean, state:
 }
 
 function withdraw(ids: ReadonlySet<number>, state: State): void {
-  const { first, ahead, retry, latest, known } = state;
+  const { first, ahead, retry, latest, known, lines } = state;
   for (const id of [first, ahead, retry, latest].flatMap((queue) => remove(queue, ids))) known.delete(id);
   for (const id of ids) passOver(id, state);
+  // One that is being sent keeps its turn until it is settled.
+  if (lines !== null) for (const id of ids) if (!known.has(id)) lines.over(id);
 }
 
-function passOver(id: number, { first, ahead, retry, latest, over }: State): void {
-  if ([first, ahead, retry, latest].some(({ isReading }) => isReading)) over.add(id);
+function passOver(id: number, { first, ahead, retry, latest, lines, over }: State): void {
+  if ([first, ahead, retry, latest, lines].some((one) => one?.isReading)) over.add(id);
+}
+
+/** If its settlement was written after it was due, later retries may have been read already: it would be passed over. */
+function readWhenDue(retry: QueuePosition, state: State): void {
+  noteDue(state, retry.dueAt);
+  rewind(state.retry, retry);
 }
 
 function noteDue(state: State, dueAt: At): void {
   state.nextDueAt = Math.min(state.nextDueAt ?? dueAt, dueAt);
 }
 
-function readAllAgain(state: State): void {
-  state.asideUntil = null;
-  restartFirst(state);
-  restart(state.retry);
+/** What was sent again is due since then. To begin at the start would read all retries that stand in lines. */
+function readReplayed({ retry, lines, retriesReadAt }: State): void {
+  const { after } = retry;
+  restart(retry);
+  if (lines !== null && after !== null) retry.after = { dueAt: Math.min(after.dueAt, retriesReadAt - RECENT), id: 0 };
 }
 
-/** The earlier of two points in time; null is never. */
-export function earliest(a: At | null, b: At | null): At | null {
-  if (a === null || b === null) return a ?? b;
-  return Math.min(a, b);
+/** What was moved may stand before some that have their turn: with lines, all but what is being sent is read once more. */
+function beginAgain(state: State): void {
+  const { first, ahead, retry, latest, known, lines } = state;
+  readAllAgain(state);
+  if (lines === null) return;
+  for (const queue of [first, ahead, retry, latest]) for (const { id } of takeAll(queue)) known.delete(id);
+  lines.beginAgain(known);
+}
+
+function readAllAgain(state: State): void {
+  Object.assign(state, { asideUntil: null, isFirstAside: false });
+  restartFirst(state);
+  restart(state.retry);
 }

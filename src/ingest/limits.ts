@@ -41,10 +41,10 @@ type LimitsWorld = {
 };
 
 export function createLimits({ clock, daemons, waitingBytes, countAnew }: LimitsWorld): Limits {
-  const buckets = new Map<string, { readonly bucket: Bucket; entry: Source; daemons: number }>();
+  const bucketOf = createBuckets({ clock, daemons });
+  const spells = createSpells(clock);
   /** The sources that are full, until enough of them is delivered. */
   const full = new Set<string>();
-  const spells = new Map<string, Refusing>();
 
   return {
     refusal,
@@ -55,35 +55,33 @@ export function createLimits({ clock, daemons, waitingBytes, countAnew }: Limits
     },
     giveBack: (source, calls) => bucketOf(source)?.take(-calls, clock.now()),
     of(source) {
-      if (source.rate === null && source.maxWaiting === null) return null;
+      const { name, rate } = source;
       const max = mostWaiting(source);
-      return {
-        waiting: max === null ? null : { bytes: waitingBytes(source.name), max },
-        refusing: currentSpell(source.name),
-      };
+      if (rate === null && max === null) return null;
+      return { waiting: max === null ? null : { bytes: waitingBytes(name), max }, refusing: spells.current(name) };
     },
-    refusals: () => [...spells].map(([source, spell]) => ({ source, ...spell })),
+    refusals: spells.all,
   };
 
   function refusal(source: Source): Fault | null {
     if (source.rate === null && source.maxWaiting === null) return null;
     const refused = fullness(source) ?? excess(source);
-    if (refused) note(source.name, refused.code);
+    if (refused) spells.note(source.name, refused.code);
     return refused;
   }
 
   function fullness(source: Source): LimitFault | null {
-    const { name, maxWaiting } = source;
+    const { name } = source;
     const most = mostWaiting(source);
     const bytes = most === null ? null : waitingBytes(name);
-    if (maxWaiting === null || most === null || bytes === null) return null;
+    if (most === null || bytes === null) return null;
     if (bytes < most * (full.has(name) ? REOPENED : 1)) {
       full.delete(name);
       return null;
     }
     full.add(name);
     countAnew();
-    return limitFault("source_full", tooMuchWaits(source, { bytes, most }), RETRY_AFTER);
+    return { ...fault("source_full", tooMuchWaits(source, { bytes, most }), RETRY_AFTER), code: "source_full" };
   }
 
   /** This daemon's part. */
@@ -95,39 +93,54 @@ export function createLimits({ clock, daemons, waitingBytes, countAnew }: Limits
     const now = clock.now();
     const bucket = bucketOf(source);
     if (bucket === null || bucket.hasRound(now)) return null;
-    return limitFault("rate_limited", tooFast(source), Math.max(1, (bucket.nextAt() ?? now) - now));
+    const wait = Math.max(1, (bucket.nextAt() ?? now) - now);
+    return { ...fault("rate_limited", tooFast(source), wait), code: "rate_limited" };
   }
+}
 
-  /** The bucket stays over a reload, which makes another entry of the source. */
-  function bucketOf(entry: Source): Bucket | null {
+type LimitFault = Fault & { readonly code: Refusing["code"] };
+
+/** The buckets of all sources that have a rate. One stays over a reload, which makes another entry of its source. */
+function createBuckets({ clock, daemons }: Pick<LimitsWorld, "clock" | "daemons">): (entry: Source) => Bucket | null {
+  const buckets = new Map<string, { readonly bucket: Bucket; readonly entry: Source; readonly daemons: number }>();
+  return function bucketOf(entry) {
     if (entry.rate === null) return null;
-    const [now, sharing] = [clock.now(), daemons()];
+    const sharing = daemons();
     const known = buckets.get(entry.name);
     if (known?.entry === entry && known.daemons === sharing) return known.bucket;
+    const now = clock.now();
     const rule: BucketRule = { ...entry.rate, round: 1, daemons: sharing };
     // A full one: it protects this daemon, which has had nothing yet.
     const bucket = known?.bucket ?? createBucket(rule, now, rule.burst);
     bucket.setRule(rule, now);
     buckets.set(entry.name, { bucket, entry, daemons: sharing });
     return bucket;
-  }
-
-  function note(name: string, code: Refusing["code"]): void {
-    const now = clock.now();
-    const { since, requests } = currentSpell(name) ?? { since: now, requests: 0 };
-    spells.set(name, { code, since, lastAt: now, requests: requests + 1 });
-  }
-
-  function currentSpell(name: string): Refusing | null {
-    const spell = spells.get(name);
-    return spell && clock.now() - spell.lastAt < SPELL ? spell : null;
-  }
+  };
 }
 
-type LimitFault = Fault & { readonly code: Refusing["code"] };
+type Spells = {
+  note(source: string, code: Refusing["code"]): void;
+  /** Null if nothing was refused for a minute. */
+  current(source: string): Refusing | null;
+  all: LimitStatuses["refusals"];
+};
 
-function limitFault(code: Refusing["code"], message: string, retryAfter: Ms): LimitFault {
-  return { ...fault(code, message, retryAfter), code };
+function createSpells(clock: LimitsWorld["clock"]): Spells {
+  const spells = new Map<string, Refusing>();
+  return {
+    note(source, code) {
+      const now = clock.now();
+      const { since, requests } = current(source) ?? { since: now, requests: 0 };
+      spells.set(source, { code, since, lastAt: now, requests: requests + 1 });
+    },
+    current,
+    all: () => [...spells].map(([source, spell]) => ({ source, ...spell })),
+  };
+
+  function current(source: string): Refusing | null {
+    const spell = spells.get(source);
+    return spell && clock.now() - spell.lastAt < SPELL ? spell : null;
+  }
 }
 
 function tooFast({ name, rate }: Source): string {

@@ -1,7 +1,8 @@
 import type { CallType } from "./event.ts";
 import type { Filter } from "./filter.ts";
 import type { Secret } from "./secret.ts";
-import type { Ms } from "./units.ts";
+import type { Template } from "./template.ts";
+import type { At, Ms } from "./units.ts";
 
 /** Where to listen: a TCP address or a Unix socket. */
 export type Listen =
@@ -69,7 +70,12 @@ export type Config = {
   readonly delivery: DeliveryPolicy;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly sources: readonly Source[];
+  /** Who gets events. Those of `notify` are not among them: see `receiversOf`. */
   readonly destinations: readonly Destination[];
+  /** Who hears of trouble. */
+  readonly notify: readonly Notifier[];
+  /** Our own certificates: the server's, and those that receivers require. */
+  readonly certificates: readonly Certificate[];
 };
 
 /** An error or a warning in the config file, with its place. Lines and columns count from 1. */
@@ -91,6 +97,26 @@ export const DESTINATION_KIND = "Webhooks";
 
 /** The source of the test calls that an operator sends, and their user. No source of a config can have this name. */
 export const TEST_NAME = "fairlead:test";
+
+/** The source of notifications. No source of a config can have this name. */
+export const NOTIFY_SOURCE = "fairlead:notify";
+
+const NOTIFY_PREFIX = "notify:";
+
+/** The name of the destination that an entry of `notify` is. No destination of a config can have such a name. */
+export function notifyName(entry: string): string {
+  return NOTIFY_PREFIX + entry;
+}
+
+/** Whether a destination gets notifications, and no events. */
+export function isNotifyName(destination: string): boolean {
+  return destination.startsWith(NOTIFY_PREFIX);
+}
+
+/** All that is sent to: the destinations, and the webhooks of `notify`. */
+export function receiversOf({ destinations, notify }: Pick<Config, "destinations" | "notify">): readonly Destination[] {
+  return notify.length === 0 ? destinations : [...destinations, ...notify.map(({ destination }) => destination)];
+}
 
 /** How a destination is sent to. */
 export type DeliveryPolicy = {
@@ -117,6 +143,10 @@ export type Destination = DeliveryPolicy & {
   readonly historical: "accept" | "skip";
   /** What it takes by what an event says; null: everything. */
   readonly filter: Filter | null;
+  /** What it gets of calls in place of the specification's body; null: that. */
+  readonly template: Template | null;
+  /** The same for notices that a user is to be deleted. */
+  readonly noticeTemplate: Template | null;
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
   readonly sharedSecrets: readonly Secret[];
@@ -124,7 +154,11 @@ export type Destination = DeliveryPolicy & {
   readonly standardWebhooks: boolean;
   /** Null: as fast as it takes them. */
   readonly rate: RateLimit | null;
+  /** `user`: the deliveries of one user go out one after the other, in the order of acceptance. */
+  readonly order: Order;
 };
+
+export type Order = "none" | "user";
 
 /** One URL that receives POSTs, with the headers that every request to it carries. */
 export type Webhook = {
@@ -163,6 +197,41 @@ export type Postgres = {
 
 /** `verify`: whether the server's certificate must be of an authority that is trusted, and of its name. */
 export type PostgresTls = WebhookTls & { readonly verify: "full" | "authority" | "none" };
+
+/** What is notified of. */
+export const NOTICE_KINDS = [
+  "destination_failing",
+  "deliveries_given_up",
+  "outbox_nearly_full",
+  "config_refused",
+  "certificate_expiring",
+  "clock_wrong",
+] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** A webhook that hears of trouble. */
+export type Notifier = {
+  /** As in the config: `ops`. */
+  readonly name: string;
+  readonly on: readonly NoticeKind[];
+  /** How long a destination must have failed. */
+  readonly failingFor: Ms;
+  /** How long until what lasts is told again. */
+  readonly repeat: Ms;
+  /** Most notifications in any hour. */
+  readonly perHour: number;
+  /** How it is sent to, under the name `notify:ops`. Its one webhook is that of the entry. */
+  readonly destination: Destination;
+};
+
+/** A certificate of ours that somebody else checks. Times are by the wall clock. */
+export type Certificate = {
+  /** The key in the config that names its file. */
+  readonly key: string;
+  readonly file: string;
+  readonly validFrom: At;
+  readonly validTo: At;
+};
 
 /** A sender of calls: a website, an app, a server program. It is identified by its write key. */
 export type Source = {

@@ -1,8 +1,8 @@
-import type { Config, Problem } from "./config.ts";
+import { type Config, type Problem, receiversOf } from "./config.ts";
 import type { BeginFile, BeginScratch, Disk } from "./disk.ts";
 import type { Clock, OpenStore, Post, Random, Serve, Store } from "./ports.ts";
 import type { Report } from "./report.ts";
-import type { ConfigStatus, WebhookHealth } from "./status.ts";
+import type { ConfigStatus, HoldReason, WebhookHealth } from "./status.ts";
 import type { Ms } from "./units.ts";
 
 /** The daemon as a whole: what it needs from the machine, and what can be done with it (app.ts). */
@@ -65,7 +65,12 @@ export type App = {
   release(): void;
 };
 
-export type WatchedWebhooks = { readonly destination: string; readonly webhooks: readonly WebhookHealth[] };
+export type WatchedWebhooks = {
+  readonly destination: string;
+  readonly webhooks: readonly WebhookHealth[];
+  /** How many of its deliveries are held back. */
+  readonly heldBack: Readonly<Record<HoldReason, number>>;
+};
 
 /** The names whose counters start at zero. */
 export type Names = {
@@ -77,7 +82,9 @@ export type Names = {
   readonly served: readonly string[];
 };
 
-export function namesOf({ sources, destinations }: Config): Names {
+export function namesOf(config: Config): Names {
+  const { sources } = config;
+  const destinations = receiversOf(config);
   const served = destinations.filter(({ enabled }) => enabled).map(nameOf);
   const webhooks = new Map(destinations.map(({ name, webhooks }) => [name, webhooks.map(({ url }) => url)]));
   return { sources: sources.map(nameOf), destinations: destinations.map(nameOf), webhooks, served };

@@ -31,7 +31,7 @@ export type Delivery = {
   readonly source: string;
   readonly messageId: string;
   readonly type: EventType;
-  /** What every receiver gets at each attempt: these bytes, in UTF-8. */
+  /** What is stored of the event. `payloadFor` (model/payload.ts) says what the receiver gets of it, at each attempt the same. */
   readonly body: string;
   /** When the daemon accepted the event. */
   readonly acceptedAt: At;

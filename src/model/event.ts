@@ -84,4 +84,6 @@ export type Preview = {
   readonly rule: SkipRule | null;
   /** In words, with what was found in the call. */
   readonly why: string;
+  /** The payload that it would get by its template; null if it has none, or does not get the call. */
+  readonly body: string | null;
 };

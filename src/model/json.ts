@@ -20,6 +20,18 @@ export function isLongInteger(value: unknown): value is LongInteger {
   return json.isRawJSON?.(value) ?? false;
 }
 
+/** The value at the end of some keys; undefined if there is none. Null counts as none, as everywhere in a call. */
+export function valueAt(root: object, path: readonly string[]): unknown {
+  let value: unknown = root;
+  for (const key of path) {
+    if (typeof value !== "object" || value === null || isLongInteger(value) || !Object.hasOwn(value, key)) {
+      return undefined;
+    }
+    value = (value as Record<string, unknown>)[key];
+  }
+  return value ?? undefined;
+}
+
 /** Integers up to 2^53 have up to 16 digits. */
 const SIXTEEN_DIGITS = /\d{16}/;
 /** As a value, or within a string. */

@@ -1,4 +1,4 @@
-import type { Delivery, Outcome } from "./delivery.ts";
+import type { Delivery, Outcome, Settlement } from "./delivery.ts";
 import type { Entry, Receipt } from "./ports.ts";
 import type { Refusal } from "./refusal.ts";
 
@@ -13,6 +13,8 @@ export type Observer = {
   refused(refused: Refusal & { readonly what: unknown }): void;
   /** An attempt has ended. */
   attempted(delivery: Delivery, outcome: Outcome): void;
+  /** A delivery has failed or expired by its attempts, and that is on the disk. */
+  givenUp(delivery: Delivery, settlement: Settlement): void;
 };
 
 export type Accepted = {
@@ -25,6 +27,7 @@ export type Accepted = {
 /** One observer in place of several, each of which may leave out what it does not need. */
 export function observeBy(observers: readonly Partial<Observer>[]): Observer {
   const [accepted, refused, attempted] = [hearing("accepted"), hearing("refused"), hearing("attempted")];
+  const givenUp = hearing("givenUp");
   return {
     accepted(source, calls) {
       for (const hear of accepted) hear(source, calls);
@@ -34,6 +37,9 @@ export function observeBy(observers: readonly Partial<Observer>[]): Observer {
     },
     attempted(delivery, outcome) {
       for (const hear of attempted) hear(delivery, outcome);
+    },
+    givenUp(delivery, settlement) {
+      for (const hear of givenUp) hear(delivery, settlement);
     },
   };
 

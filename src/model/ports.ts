@@ -95,6 +95,7 @@ export type Append = (entries: readonly Entry[]) => Promise<readonly Receipt[] |
 export type Entry = {
   readonly source: string;
   readonly event: Event;
+  /** With the payloads of destinations that have their own (model/payload.ts). */
   readonly body: string;
   readonly deliverTo: readonly string[];
   readonly skipped: readonly Skip[];
@@ -115,6 +116,8 @@ export type Extra = Pick<Entry, "withdraws" | "notice" | "change"> & {
   readonly alsoTo?: readonly string[];
   /** The only destination that gets it, whatever the rules say: it is a test of that one. */
   readonly testOf?: string;
+  /** It is a notification: the webhook of `notify` that gets it, by its name as a destination, and what is stored as its body. */
+  readonly notification?: { readonly to: string; readonly body: string };
 };
 
 /**
@@ -200,8 +203,11 @@ export type Rescue = () => Promise<{ readonly size: number; readonly bytes: Read
 
 /** Changes that the daemon must learn at once and did not make itself through the port concerned. */
 export type StoreChange =
-  /** Waiting deliveries have moved to another queue or destination, or to this daemon: they must be read again. */
-  | { readonly kind: "moved" }
+  /**
+   * Waiting deliveries have moved to another queue or destination, or to this daemon: they must be read again. `what`: whether
+   * these are only deliveries that the operator has sent again, which are retries that are due now.
+   */
+  | { readonly kind: "moved"; readonly what: "all" | "retries" }
   /** These no longer wait and must not be sent. `elsewhere`: another daemon has ended their wait, and has said so in its log. */
   | { readonly kind: "withdrawn"; readonly deliveries: readonly DeliveryKey[]; readonly elsewhere?: true }
   /** These now belong to another daemon: everything known about them here is dropped. */
@@ -216,6 +222,14 @@ export type StoreChange =
   | { readonly kind: "work" }
   /** Another daemon has announced this. */
   | Announcement;
+
+/** A few numbers that outlive a restart, each under a name. Daemons that share the store share them. */
+export type Marks = {
+  /** Those whose names begin so. Rejects when the store fails. */
+  all(prefix: string): Promise<ReadonlyMap<string, number>>;
+  /** Null removes one. Fault: nothing was changed. */
+  save(marks: ReadonlyMap<string, number | null>): Promise<Fault | null>;
+};
 
 export type StoreOptions = {
   /** Where the outbox is: a file, or the shown form of the database's URL. */
@@ -269,6 +283,7 @@ export type Store = {
   readonly withdraw: Withdraw;
   readonly deletions: StoredDeletions;
   readonly clocks: StoredClocks;
+  readonly marks: Marks;
   readonly members: Members;
   readonly lookup: Lookup;
   readonly health: StoreHealth;
@@ -314,6 +329,8 @@ export type Resolve = {
   env(name: string): string | undefined;
   /** The path is absolute, or relative to the same folder as the config file's own path. */
   file(path: string): FileText;
+  /** The names in a folder, sorted, without hidden files and the copies that editors leave behind. */
+  folder(path: string): FolderNames;
   /** A credential that systemd passed to the unit. */
   credential(name: string): FileText;
 };
@@ -321,6 +338,11 @@ export type Resolve = {
 /** The content of a file, or why it cannot be read. The reason does not repeat the path. */
 export type FileText =
   | { readonly ok: true; readonly text: string; readonly worldReadable: boolean }
+  | { readonly ok: false; readonly why: string };
+
+/** What is in a folder, or why it cannot be listed. The reason does not repeat the path. */
+export type FolderNames =
+  | { readonly ok: true; readonly names: readonly string[] }
   | { readonly ok: false; readonly why: string };
 
 /** Answers one HTTP request. */

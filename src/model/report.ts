@@ -20,6 +20,8 @@ export type Report = PauseReport &
     callsAccepted(source: string, types: readonly EventType[], duplicates: number): void;
     /** A refused call, or with `type` null a refused request. `source` is null if it is unknown. */
     callRejected(refusal: Refusal): void;
+    /** The payload of a template would have been too long: its long values are cut. */
+    payloadShortened(destination: string, messageId: string): void;
     eventUnrouted(source: string, rules: readonly string[]): void;
     attempted(delivery: Delivery, answer: Answer & { readonly url: string; readonly duration: Ms }): void;
     settled(delivery: Delivery, settlement: Settlement): void;
@@ -62,6 +64,8 @@ export type DaemonEvent =
   | "stuck"
   | "unstuck"
   | "notify_failed"
+  | "notification"
+  | "notification_refused"
   | "clock_implausible"
   | "clock_plausible"
   | "clock_stepped"

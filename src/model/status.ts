@@ -83,6 +83,23 @@ export type AttemptError = { readonly at: At; readonly url: string; readonly rea
 /** The health of destinations. Times are by `clock.now()`. */
 export type Health = { of(destination: Destination): DestinationHealth };
 
+/** What holds deliveries back that are due, although a webhook works: an earlier one of their user, or the destination's limits. */
+export type HoldReason = "user" | "rate" | "concurrency";
+
+/** What holds back the due deliveries of a destination at this moment, as far as this daemon has them in memory. */
+export type HeldBack = {
+  of(destination: Destination): {
+    /** What holds back those that have their turn; null: nothing does. */
+    readonly by: Exclude<HoldReason, "user"> | null;
+    /** With `concurrency`, the requests that are under way. */
+    readonly running: number;
+    /** Which of these events wait for an earlier one of their user. */
+    inLineOf(events: ReadonlySet<number>): ReadonlySet<number>;
+    /** How many are held back. */
+    readonly counts: Readonly<Record<HoldReason, number>>;
+  };
+};
+
 /** Recent successful attempts by destination. */
 export type Activity = {
   /** Per second, averaged over the last minute. */

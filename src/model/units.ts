@@ -106,3 +106,9 @@ export function isCalendarDay(text: string): boolean {
   const [year = 0, month = 0, day = 0] = text.slice(0, 10).split("-").map(Number);
   return startOfDay({ year, month, day }) !== null;
 }
+
+/** The earlier of two points in time; null is never. */
+export function earliest(a: At | null, b: At | null): At | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}

@@ -1,3 +1,4 @@
+import type { Delivery } from "./delivery.ts";
 import { type Fault, fault } from "./fault.ts";
 import { SECOND } from "./units.ts";
 
@@ -17,7 +18,15 @@ export type WaitingDeliveries = {
   move(to: Redirect, limit: number): Promise<Moved | Fault>;
 };
 
-export type Redirect = { readonly from: string; readonly to: string };
+export type Redirect = {
+  readonly from: string;
+  readonly to: string;
+  /** Makes the body that is stored for a moved delivery. If left out, it stays as it is. */
+  readonly rewrite?: Rewrite;
+};
+
+/** Answers the body to store for a delivery in place of the one that is stored; the same if it is right. */
+export type Rewrite = (stored: string, event: Pick<Delivery, "source" | "type" | "messageId">) => string;
 
 /** `more`: whether others are still waiting. */
 export type Discarded = { readonly discarded: number; readonly more: boolean };

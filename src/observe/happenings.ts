@@ -2,6 +2,7 @@ import { withoutQuery } from "../model/config.ts";
 import { type Delivery, formatId, type Outcome } from "../model/delivery.ts";
 import type { LiveFilter, LiveKind } from "../model/live.ts";
 import type { Accepted, Observer } from "../model/observer.ts";
+import { specifiedBody } from "../model/payload.ts";
 import { describeAnswer } from "../settle/judge.ts";
 import { isSuccess } from "../settle/settle.ts";
 
@@ -88,7 +89,7 @@ export function attemptedEvent(delivery: Delivery, outcome: Outcome): Happening 
 /** The user of a body. It is parsed only if it can be this one. */
 function userOf(body: string, user: string): unknown {
   if (!body.includes(JSON.stringify(user))) return null;
-  const call = JSON.parse(body);
+  const call = JSON.parse(specifiedBody(body));
   return call.userId ?? call["User ID"];
 }
 

@@ -39,7 +39,7 @@ type Watcher = {
  * What happens, for those who watch; nothing while nobody does. Each gets a fair sample of what it wants to see. A reader that is
  * slow gets fewer lines, each about a longer time: nothing waits for it, and nothing piles up.
  */
-export function createLive({ clock, timeline, random, closing }: LiveWorld): Live & Observer {
+export function createLive({ clock, timeline, random, closing }: LiveWorld): Live & Omit<Observer, "givenUp"> {
   const watchers = new Set<Watcher>();
   const timeNow = () => formatTime(timeline.toWall(clock.now()));
   let cancel: Cancel = () => {};

@@ -15,7 +15,7 @@ export type SeriesWorld = {
 };
 
 export type SeriesRecorder = Series &
-  Observer & {
+  Omit<Observer, "givenUp"> & {
     /** The names of the config in force: others have no series. */
     declare(names: Pick<Names, Named>): void;
     /** Records until the signal is aborted. */
@@ -75,7 +75,10 @@ export function createSeries(world: SeriesWorld): SeriesRecorder {
 }
 
 /** The hot path: a few numbers for each event. */
-function countInto({ daemon, destinations, sources }: AllTracks, { wake }: Pick<Points, "wake">): Observer {
+function countInto(
+  { daemon, destinations, sources }: AllTracks,
+  { wake }: Pick<Points, "wake">,
+): Omit<Observer, "givenUp"> {
   return {
     accepted(source, { count }) {
       if (count === 0) return;

@@ -10,7 +10,7 @@ import {
   type Scalar,
   type Test,
 } from "../model/filter.ts";
-import { isLongInteger } from "../model/json.ts";
+import { isLongInteger, valueAt } from "../model/json.ts";
 import type { SkipRule } from "../model/rules.ts";
 
 /**
@@ -73,18 +73,6 @@ export function fieldHolds({ path, tests }: FieldCondition, event: Event): boole
     if (test.kind === "not") return value.every((item) => passes(test, item));
     return test.kind !== "exists" || passes(test, value);
   });
-}
-
-/** The value of a field; undefined if the event has none. Null counts as none, as everywhere in a call. */
-export function valueAt(event: Event, path: readonly string[]): unknown {
-  let value: unknown = event;
-  for (const key of path) {
-    if (typeof value !== "object" || value === null || isLongInteger(value) || !Object.hasOwn(value, key)) {
-      return undefined;
-    }
-    value = (value as Record<string, unknown>)[key];
-  }
-  return value ?? undefined;
 }
 
 /** What is not there passes only negations. */

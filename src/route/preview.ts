@@ -9,12 +9,17 @@ import {
   type Test,
   writePattern,
 } from "../model/filter.ts";
+import { valueAt } from "../model/json.ts";
 import { reasonOf, type SkipRule } from "../model/rules.ts";
-import { fieldHolds, filterRule, holds, matches, shareOf, valueAt } from "./filter.ts";
+import { fieldHolds, filterRule, holds, matches, shareOf } from "./filter.ts";
 import { skipRule } from "./route.ts";
 
 /** Who would get an event of a source, and why the others would not: what `route` decides, with its reasons. */
-export function preview(event: Event, source: string, destinations: readonly Destination[]): readonly Preview[] {
+export function preview(
+  event: Event,
+  source: string,
+  destinations: readonly Destination[],
+): readonly Omit<Preview, "body">[] {
   return destinations.map((destination) => {
     const { name, filter } = destination;
     const rule = skipRule(event, source, destination) ?? (filter && filterRule(event, name, filter));

@@ -1,10 +1,20 @@
 /** The config file and the files that it names: where it is, what they hold, and whether they have changed. */
-import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
-import { open, stat } from "node:fs/promises";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import type { FileState } from "../model/daemon.ts";
-import type { FileText, Resolve } from "../model/ports.ts";
+import type { FileText, FolderNames, Resolve } from "../model/ports.ts";
 import { formatSize, MB } from "../model/units.ts";
 import { errorCode, reasonOf } from "./file-error.ts";
 import { collect } from "./input.ts";
@@ -44,7 +54,7 @@ export function readConfigFile(path: string): FileText {
 
 /** The environment, files of up to 1 MB, and systemd's credentials. */
 export function createResolve(): Resolve {
-  return { env: (name) => process.env[name], file: readText, credential: readCredential };
+  return { env: (name) => process.env[name], file: readText, folder: listFolder, credential: readCredential };
 }
 
 function readCredential(name: string): FileText {
@@ -117,8 +127,43 @@ function toText(bytes: Uint8Array | null, { mode }: Stats): FileText {
   }
 }
 
-/** The state of a file, which differs after every change. Does not block the event loop. Never rejects. */
+/** The names in a folder, in their order, without hidden files and the copies that editors leave behind. */
+function listFolder(path: string): FolderNames {
+  try {
+    return toNames(readdirSync(path || "."));
+  } catch (error) {
+    return { ok: false, why: whyUnlisted(error, path) };
+  }
+}
+
+/** The same without blocking the event loop. Never rejects. */
+export async function listFolderLater(path: string): Promise<FolderNames> {
+  try {
+    return toNames(await readdir(path || "."));
+  } catch (error) {
+    return { ok: false, why: whyUnlisted(error, path) };
+  }
+}
+
+function whyUnlisted(error: unknown, path: string): string {
+  const code = errorCode(error);
+  if (code === "ENOENT") return "no such folder";
+  return code === "ENOTDIR" ? "it is not a folder" : reasonOf(error, path);
+}
+
+const MOST_NAMES = 10_000;
+
+function toNames(all: readonly string[]): FolderNames {
+  if (all.length > MOST_NAMES) return { ok: false, why: `it has more than ${MOST_NAMES} files` };
+  return { ok: true, names: all.filter((name) => !name.startsWith(".") && !name.endsWith("~")).sort() };
+}
+
+/**
+ * The state of a file, which differs after every change; of a folder, whose path ends with a slash, it is the names in it.
+ * Does not block the event loop. Never rejects.
+ */
 export async function fileState(path: string): Promise<FileState> {
+  if (path.endsWith("/")) return toFolderState(await listFolderLater(path));
   try {
     return toState(await stat(path, { bigint: true }));
   } catch (error) {
@@ -128,11 +173,16 @@ export async function fileState(path: string): Promise<FileState> {
 
 /** The same, synchronously. Taken before a file is read, it reveals a change that happens in between. */
 export function fileStateNow(path: string): FileState {
+  if (path.endsWith("/")) return toFolderState(listFolder(path));
   try {
     return toState(statSync(path, { bigint: true }));
   } catch (error) {
     return errorCode(error) ?? "unknown";
   }
+}
+
+function toFolderState(found: FolderNames): FileState {
+  return found.ok ? found.names.join("/") : found.why;
 }
 
 /**

@@ -282,6 +282,17 @@ export function declareWebhookGauges(registry: Registry, { read, clock }: Webhoo
     labels,
     read: () => each(({ nextTryAt }) => Math.max(0, (nextTryAt ?? 0) - clock.now()) / SECOND),
   });
+  declareGauge(registry, {
+    name: "fairlead_deliveries_held_back",
+    help:
+      "Deliveries that are due and wait: by=user for an earlier one of their user, by=rate or by=concurrency for their " +
+      "destination's limits. Of this daemon, as far as they are in memory: up to a few hundred by rate or concurrency.",
+    labels: ["destination", "by"],
+    read: () =>
+      read().flatMap(({ destination, heldBack }) =>
+        Object.entries(heldBack).map(([by, count]): Sample => [{ destination, by }, count]),
+      ),
+  });
 }
 
 const MICROSECONDS = 1_000_000;

@@ -67,6 +67,7 @@ export function createMetrics({ clock, version, runtime }: MetricsOptions) {
       for (const destination of names.destinations) {
         deliveries.settled.row(destination);
         deliveries.replayed.add(destination, 0);
+        deliveries.payloadsShortened.add(destination, 0);
       }
     },
   };
@@ -136,6 +137,11 @@ function declareDeliveries(registry: Registry) {
     replayed: createTally(registry, {
       name: "fairlead_deliveries_replayed_total",
       help: "Settled deliveries that the operator sent again.",
+      labels: ["destination"],
+    }).row(),
+    payloadsShortened: createTally(registry, {
+      name: "fairlead_payloads_shortened_total",
+      help: "Payloads of templates that would have been longer than 512 KB, and had their long values cut.",
       labels: ["destination"],
     }).row(),
   };

@@ -31,6 +31,7 @@ export function createReport({ log, metrics, clock }: ReportOptions): Report {
     callsAccepted: (source, types, duplicates) => callsAccepted(sinks, source, { types, duplicates }),
     callRejected: (refusal) => callRejected(sinks, refusal),
     eventUnrouted: (source, rules) => eventUnrouted(sinks, source, rules),
+    payloadShortened: (destination, messageId) => payloadShortened(sinks, destination, messageId),
     attempted: (delivery, answer) => attempted(sinks, delivery, answer),
     settled: (delivery, settlement) => settled(sinks, delivery, settlement),
     laneClosed: (destination, url, reason, probeIn) =>
@@ -58,6 +59,7 @@ const DAEMON_LEVELS: Partial<Record<DaemonEvent, LogLevel>> = {
   untrusted_proxy: "warning",
   stuck: "error",
   notify_failed: "warning",
+  notification_refused: "warning",
   clock_implausible: "warning",
   downtime_unknown: "warning",
 };
@@ -92,6 +94,18 @@ function callRejected({ metrics, throttle }: Sinks, refusal: Refusal): void {
 
 /** A refused messageId can have any length. */
 const LONGEST_ID = 100;
+
+function payloadShortened({ metrics, throttle }: Sinks, destination: string, messageId: string): void {
+  metrics.payloadsShortened.add(destination);
+  throttle.line({
+    level: "warning",
+    name: "payload.shortened",
+    subject: `payload ${destination}`,
+    kind: "shortened",
+    common: { destination },
+    fields: () => ({ destination, event: cut(messageId, LONGEST_ID) }),
+  });
+}
 
 function eventUnrouted({ metrics, throttle }: Sinks, source: string, rules: readonly string[]): void {
   // Without a destination there is no rule.

@@ -1,6 +1,7 @@
 /** Which events are about users who are deleted, and what is left of an event that was erased. */
 import type { TheirEvents } from "../model/deletion.ts";
 import type { ListedDelivery } from "../model/lookup.ts";
+import { specifiedBody } from "../model/payload.ts";
 import { type About, checksum, packBodies } from "./segment.ts";
 
 /** What a request erases. `prefix`: of the messageIds of its own notices. */
@@ -61,7 +62,7 @@ function theirsIn(
 }
 
 export function previousIn(body: string): string | null {
-  const previous: unknown = JSON.parse(body)["Previous ID"];
+  const previous: unknown = JSON.parse(specifiedBody(body))["Previous ID"];
   return typeof previous === "string" ? previous : null;
 }
 

@@ -1,6 +1,7 @@
 import { withoutQuery } from "../model/config.ts";
 import { type AttemptLog, type DeliveryState, type FinalAnswer, NO_ATTEMPTS } from "../model/delivery.ts";
 import type { DeliveryDetail, ListedDelivery } from "../model/lookup.ts";
+import { payloadFor } from "../model/payload.ts";
 import type { At } from "../model/units.ts";
 import type { About } from "./segment.ts";
 import { type Delivered, logOfFirst } from "./takers.ts";
@@ -53,7 +54,7 @@ export function detailOfRow({ firstAttemptAt, finals, log, body, ...row }: Detai
   const refusals: readonly FinalAnswer[] = finals === null ? [] : JSON.parse(finals);
   return {
     ...listed,
-    body,
+    body: payloadFor(body, listed.destination),
     firstAttemptAt,
     log: log === null ? onlyAttempt(listed) : JSON.parse(log),
     finals: refusals.map(({ url, reason }) => ({ url: withoutQuery(url), reason })),
@@ -62,7 +63,13 @@ export function detailOfRow({ firstAttemptAt, finals, log, body, ...row }: Detai
 
 /** Of one that is kept in its segment. */
 export function detailOf(listed: ListedDelivery, body: string): DeliveryDetail {
-  return { ...listed, body, firstAttemptAt: null, finals: [], log: onlyAttempt(listed) };
+  return {
+    ...listed,
+    body: payloadFor(body, listed.destination),
+    firstAttemptAt: null,
+    finals: [],
+    log: onlyAttempt(listed),
+  };
 }
 
 /** The log of a delivery that its first attempt delivered is not stored. */

@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { ListedDelivery } from "../model/lookup.ts";
+import { specifiedBody } from "../model/payload.ts";
 
 /** What a call of an audience or trait says of a user. `isGone`: the user is no member, or has no value. */
 export type Call = {
@@ -33,7 +34,7 @@ type Body = {
 /** A damaged body is reported where it is read to be sent. */
 function parse(body: string): Body {
   try {
-    return JSON.parse(body);
+    return JSON.parse(specifiedBody(body));
   } catch {
     return {};
   }

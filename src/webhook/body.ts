@@ -12,7 +12,14 @@ const BODY_VERSION = 1;
  * their digits. Keys without a value are left out.
  */
 export function writeBody(event: Event): string {
-  if (event.type === "delete") return JSON.stringify(notice(event));
+  return JSON.stringify(bodyOf(event));
+}
+
+type Body = { [key: string]: unknown };
+
+/** The same before it is JSON. */
+export function bodyOf(event: Event): Readonly<Body> {
+  if (event.type === "delete") return notice(event);
   const body = ownFields(event, event.type);
   // The call's other fields, so that nothing that the client sent is lost. A key stays where it first stood, and keeps its default.
   body.anonymousId = event.anonymousId;
@@ -26,13 +33,11 @@ export function writeBody(event: Event): string {
   body.receivedAt = formatTime(event.receivedAt);
   body.sentAt = event.sentAt;
   body.channel = event.channel;
-  return JSON.stringify(body);
+  return body;
 }
 
-type Body = { [key: string]: unknown };
-
 /** A delete notification has these three keys and nothing else (SPEC.md 2.2). */
-function notice({ type, userId, timestamp }: Event): object {
+function notice({ type, userId, timestamp }: Event): Body {
   return { type, userId, timestamp };
 }
 

@@ -34,6 +34,17 @@ const attempt = named(
   }),
 );
 
+export const heldBack = named(
+  "DeliveryHeldBack",
+  v.strictObject({
+    by: about(
+      "`user`: an earlier delivery of its user. `rate`, `concurrency`: that of its destination.",
+      v.picklist(["user", "rate", "concurrency"]),
+    ),
+    why: about("What it waits for, in words.", v.string()),
+  }),
+);
+
 const deliveryEntries = {
   id: about("The number of its event, a hyphen, and its destination.", v.string()),
   destination: v.string(),
@@ -45,6 +56,10 @@ const deliveryEntries = {
   acceptedAt: time,
   attempts: about("Rounds of attempts so far.", count),
   dueAt: about("When it is tried next; null once it is settled.", v.nullable(time)),
+  heldBack: about(
+    "What it waits for at this moment although it is due; null if that is nothing, or not known to this daemon.",
+    v.nullable(heldBack),
+  ),
   settledAt: about("Null while it waits.", v.nullable(time)),
   replayedAt: about("When the operator last had it sent again; null if never.", v.nullable(time)),
   url: about("The webhook that accepted it, without the query; null if none has.", text),
@@ -73,7 +88,7 @@ export const deliveryDetail = named(
       "The webhooks that have refused it for good.",
       v.array(v.strictObject({ url: v.string(), reason: v.string() })),
     ),
-    body: about("What every receiver gets, byte for byte.", v.string()),
+    body: about("What its receivers get, byte for byte.", v.string()),
     requests: about(
       "The request by the current config. `***` replaces the values of headers that the config sets.",
       v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
@@ -161,6 +176,10 @@ export const triedCall = about(
             gets: v.boolean(),
             rule: about("The rule that keeps it away; null if it gets it.", v.nullable(v.picklist(SKIP_RULE_NAMES))),
             why: about("In words, with what was found in the call.", v.string()),
+            body: about(
+              "What it would get by its template. Null if it has none and gets the body of the specification, or gets nothing.",
+              v.nullable(v.string()),
+            ),
           }),
         ),
       ),

@@ -106,6 +106,13 @@ export const WELL: DestinationHealth = {
   webhooks: [],
 };
 
+const NOT_HELD = {
+  by: null,
+  running: 0,
+  inLineOf: () => new Set<number>(),
+  counts: { user: 0, rate: 0, concurrency: 0 },
+};
+
 /** The operator's API on a store that is well, unless a test says otherwise. */
 export function startAdmin(options: AdminOptions = {}): TestAdmin {
   const { requestDeletion, reload, metrics = async () => "up 1\n", rejections = NO_REJECTIONS } = options;
@@ -152,6 +159,7 @@ export function startAdmin(options: AdminOptions = {}): TestAdmin {
     outbox: () => ({ postgres: null, path: "/var/lib/fairlead/fairlead.db" }),
     activity: { of: () => 0 },
     webhooks: status.webhooks ?? { of: () => WELL },
+    heldBack: { of: () => NOT_HELD },
     tryNow: (...what) => void told.push(["tried", ...what]),
     async retry(destination) {
       told.push(["retried", destination]);

@@ -151,7 +151,8 @@ describe("GET /api/status", () => {
   it("says of each source what comes from it", async () => {
     const arrivals = { of: () => ({ perSecond: 0.5, lastAt: START }) };
     const { sources } = await statusOf({ status: { arrivals } });
-    assert.deepEqual(sources, [{ name: "website", enabled: true, perSecond: 0.5, lastAt: "2026-11-20T12:00:00.000Z" }]);
+    const lastAt = "2026-11-20T12:00:00.000Z";
+    assert.deepEqual(sources, [{ name: "website", enabled: true, perSecond: 0.5, lastAt, limits: null }]);
   });
 
   it("says of each destination how it is, since when, and why", async () => {

@@ -59,12 +59,14 @@ describe("a config of the bench", () => {
   });
 });
 
+const NONE = { ok: true, names: [] } as const;
+
 function load(text: string): Config {
   const file = (path: string) =>
     path === "/receivers.crt"
       ? ({ ok: true, text: AUTHORITY, worldReadable: false } as const)
       : ({ ok: false, why: "not there" } as const);
-  const resolve = { env: () => undefined, file, credential: file };
+  const resolve = { env: () => undefined, file, folder: () => NONE, credential: file };
   const { config, problems } = loadConfig({ file: "/config.yaml", text, resolve, now: 0 });
   assert.deepEqual(problems, []);
   assert.ok(config);

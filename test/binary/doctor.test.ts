@@ -1,5 +1,6 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as config files have them.
 import assert from "node:assert/strict";
-import { chmod } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { isInOpenFolders } from "../../src/runtime/stored-file.ts";
 import { openDatabase } from "../../src/store/sqlite/driver.ts";
@@ -55,6 +56,23 @@ describe("fairlead doctor", () => {
     assert.match(said.text, new RegExp(`process ${daemon.process.pid} runs this version`));
     assert.equal(receiver.hooks.length, 0);
     assert.equal((await daemon.call("/v1/track", { userId: "u1", event: "E" })).status, 200);
+  });
+
+  it("looks at who can read the included files that have secrets", PATIENT, async () => {
+    await using receiver = startReceiver();
+    await using w = await makeInstallation(receiver);
+    await mkdir(w.path("conf.d"));
+    await w.write("conf.d/app.yaml", "sources: { app: { writeKey: app-key } }\n");
+    await w.write("conf.d/off.yaml", "sources: { off: { writeKey: '${WEBSITE_KEY:-a}', enabled: false } }\n");
+    for (const name of ["app", "off"]) await chmod(w.path(`conf.d/${name}.yaml`), 0o644);
+    const config = JSON.parse(await w.read("config.yaml"));
+    await w.write("config.yaml", JSON.stringify({ ...config, include: ["conf.d/*.yaml"] }));
+    const { findings } = await examine(w, { WEBSITE_KEY: KEY });
+    const open = findings.filter(({ code }) => code === "readable_by_all").map(({ what }) => what);
+    assert.deepEqual(
+      open.map((what) => what.includes(w.path("conf.d/app.yaml"))),
+      isInOpenFolders(w.path("secret")) ? [true] : [],
+    );
   });
 
   it("finds what is wrong, exits with 1, and shows no secret", PATIENT, async () => {

@@ -117,6 +117,69 @@ describe("a config file that changes under a running daemon", () => {
   });
 });
 
+describe("the files that a config includes, under a running daemon", () => {
+  const sourceOf = (name: string) => `sources:\n  ${name}:\n    writeKey: ${name}\n`;
+
+  const MAIN = JSON.stringify({ include: ["conf.d/*.yaml"], ...JSON.parse(configFor("main")) });
+
+  async function start(w: World): Promise<Daemon> {
+    await w.write("config.yaml", MAIN);
+    await mkdir(w.path("conf.d"));
+    await w.write("conf.d/one.yaml", sourceOf("one"));
+    const daemon = await w.serve();
+    assert.deepEqual([await statusFor("main", daemon), await statusFor("one", daemon)], [200, 200]);
+    return daemon;
+  }
+
+  it("count when one is added, changed and removed", PATIENT, async () => {
+    await using w = await makeWorld();
+    const daemon = await start(w);
+    await w.write("conf.d/.two.yaml.new", sourceOf("two"));
+    await rename(w.path("conf.d/.two.yaml.new"), w.path("conf.d/two.yaml"));
+    assert.match(await daemon.process.line(/daemon\.reloaded/), /changes="?source two added/);
+    assert.equal(await statusFor("two", daemon), 200);
+    await w.write("conf.d/two.yaml", sourceOf("two").replace("Key: two", "Key: other"));
+    await daemon.process.line(/daemon\.reloaded.*source two: write key changed/);
+    await rm(w.path("conf.d/one.yaml"));
+    await daemon.process.line(/daemon\.reloaded.*source one removed/);
+    assert.deepEqual([await statusFor("one", daemon), await statusFor("other", daemon)], [401, 200]);
+  });
+
+  it("are refused with all others if one is broken, which is named, and count once it is fixed", PATIENT, async () => {
+    await using w = await makeWorld();
+    const daemon = await start(w);
+    await rm(w.path("conf.d/one.yaml"));
+    await w.write("conf.d/two.yaml", `# two\n${sourceOf("two").replace("writeKey", "writeky")}`);
+    const problem = await daemon.process.line(/daemon\.config_problem/);
+    assert.match(problem, /config=\S*conf\.d\/two\.yaml line=4 column=5 key=sources\.two\.writeky/);
+    await daemon.process.line(/daemon\.reload_failed.*the old config stays in force/);
+    assert.deepEqual([await statusFor("one", daemon), await statusFor("two", daemon)], [200, 401]);
+    const { err } = await runReload(w, daemon);
+    assert.match(err, /conf\.d\/two\.yaml:4:5: sources\.two\.writeky: is not a known key: did you mean writeKey\?/);
+    await w.write("conf.d/two.yaml", sourceOf("two"));
+    await daemon.process.line(/daemon\.reloaded.*source two added/);
+    assert.deepEqual([await statusFor("one", daemon), await statusFor("two", daemon)], [401, 200]);
+  });
+
+  it("are swapped all at once below a symbolic link, as Kubernetes does", PATIENT, async () => {
+    await using w = await makeWorld();
+    for (const version of ["v1", "v2"]) {
+      await mkdir(w.path(version));
+      await w.write(`${version}/one.yaml`, sourceOf(version));
+    }
+    await mkdir(w.path("conf.d"));
+    await symlink("../v1", w.path("conf.d/..data"));
+    await symlink("..data/one.yaml", w.path("conf.d/one.yaml"));
+    await w.write("config.yaml", MAIN);
+    const daemon = await w.serve();
+    assert.equal(await statusFor("v1", daemon), 200);
+    await symlink("../v2", w.path("conf.d/..next"));
+    await rename(w.path("conf.d/..next"), w.path("conf.d/..data"));
+    await daemon.process.line(/daemon\.reloaded/);
+    assert.deepEqual([await statusFor("v1", daemon), await statusFor("v2", daemon)], [401, 200]);
+  });
+});
+
 describe("fairlead reload", () => {
   it("says what is different, and what has to wait for a restart", PATIENT, async () => {
     await using w = await makeWorld();

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -72,6 +72,27 @@ describe("fairlead check", () => {
       assert.equal(status, 78);
       assert.equal(stdout, "");
       assert.match(stderr, /config\.yaml:3:20: sources\.app\.writeKey: is an alias/);
+    }
+  });
+
+  it("looks into the files that it includes: what they have, what is wrong there, and who can read them", () => {
+    const more = join(FOLDER, "conf.d", "more.yaml");
+    mkdirSync(join(FOLDER, "conf.d"));
+    writeFileSync(more, "sources:\n  more: { writeKey: ghi }\n");
+    const including = `include: [conf.d/*.yaml]\n${GOOD}`;
+    chmodSync(FOLDER, 0o755);
+    try {
+      const { status, stdout, stderr } = check(including);
+      assert.equal(status, 0);
+      assert.equal(stdout, `${FILE} is valid: 3 sources, 1 destination, 2 webhooks, 1 included file\n`);
+      assert.ok(stderr.includes(`${more}:2:21: warning: sources.more.writeKey: is a secret`), stderr);
+      assert.ok(stderr.includes(`run chmod o-r ${more}`), stderr);
+      writeFileSync(more, "sources:\n  more: { writeKe: ghi }\n");
+      const { problems } = JSON.parse(check(including, { options: ["--json"] }).stdout);
+      assert.deepEqual([problems[0].file, problems[0].line, problems[0].column], [more, 2, 11]);
+    } finally {
+      chmodSync(FOLDER, 0o700);
+      rmSync(join(FOLDER, "conf.d"), { recursive: true });
     }
   });
 

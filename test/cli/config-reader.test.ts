@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { createReader, type LaterFiles } from "../../src/cli/config-reader.ts";
-import type { FileText } from "../../src/model/ports.ts";
+import type { FileText, FolderNames } from "../../src/model/ports.ts";
 import { createFalseClock } from "../flow/clock.ts";
 
 const FILE = "/etc/fairlead/config.yaml";
@@ -20,7 +20,13 @@ function filesOf(texts: Readonly<Record<string, string | null | undefined>>): La
     if (text === null) return new Promise(() => {});
     return Promise.resolve(text === undefined ? NONE : { ok: true, text, worldReadable: false });
   }
-  return { look: async (path) => `state of ${path}`, read: find };
+  async function list(folder: string): Promise<FolderNames> {
+    const names = Object.keys(texts).flatMap((path) =>
+      dirname(path) === dirname(`${folder}x`) ? [basename(path)] : [],
+    );
+    return names.length === 0 ? NONE : { ok: true, names: names.sort() };
+  }
+  return { look: async (path) => `state of ${path}`, read: find, list };
 }
 
 const NONE = { ok: false, why: "no such file" } as const;
@@ -38,6 +44,30 @@ describe("a config that is read while the daemon runs", () => {
         ["/etc/fairlead/key", "state of /etc/fairlead/key"],
       ],
     );
+  });
+
+  it("is made of the files that it includes too, and their folder is watched", async () => {
+    const texts = {
+      [FILE]: `include: [conf.d/*.yaml]\n`,
+      "/etc/fairlead/conf.d/a.yaml": CONFIG,
+      "/etc/fairlead/key": "k",
+    };
+    const reader = createReader(FILE, filesOf(texts));
+    const read = await reader.read(FILE, createFalseClock());
+    assert.ok("config" in read);
+    assert.equal(read.config?.sources[0]?.writeKey.reveal(), "k");
+    assert.deepEqual(
+      [...reader.seen().keys()],
+      [FILE, "/etc/fairlead/conf.d/", "/etc/fairlead/conf.d/a.yaml", "/etc/fairlead/key"],
+    );
+  });
+
+  it("watches a folder of included files that is not there yet", async () => {
+    const reader = createReader(FILE, filesOf({ [FILE]: `include: [conf.d/*.yaml]\n` }));
+    const read = await reader.read(FILE, createFalseClock());
+    assert.ok("problems" in read);
+    assert.match(read.problems[0]?.message ?? "", /names the folder .*conf\.d, which cannot be listed: no such file/);
+    assert.deepEqual([...reader.seen().keys()], [FILE, "/etc/fairlead/conf.d/"]);
   });
 
   it("has a Problem where a file is missing, and that is watched too", async () => {
@@ -98,6 +128,29 @@ describe("a large config that is read while the daemon runs", () => {
       const reader = createReader(FILE, filesOf(texts));
       const first = await reader.read(FILE, clock);
       Object.assign(texts, change);
+      assert.notEqual(await reader.read(FILE, clock), first);
+    });
+  }
+
+  for (const [what, change] of Object.entries({
+    "an included file": { "/etc/fairlead/conf.d/a.yaml": "# another\n" },
+    "that there is one more": { "/etc/fairlead/conf.d/b.yaml": "" },
+    "that there is one less": { "/etc/fairlead/conf.d/c.yaml": undefined },
+  })) {
+    it(`with included files is read again when this has changed: ${what}`, async () => {
+      const texts: Record<string, string | undefined> = {
+        [FILE]: "include: [conf.d/*.yaml]\n",
+        "/etc/fairlead/conf.d/a.yaml": "",
+        "/etc/fairlead/conf.d/c.yaml": "",
+      };
+      const clock = createFalseClock();
+      const reader = createReader(FILE, filesOf(texts));
+      const first = await reader.read(FILE, clock);
+      assert.equal(await reader.read(FILE, clock), first);
+      for (const [path, text] of Object.entries(change)) {
+        if (text === undefined) delete texts[path];
+        else texts[path] = text;
+      }
       assert.notEqual(await reader.read(FILE, clock), first);
     });
   }

@@ -117,12 +117,25 @@ const ONE: Delivery = {
   acceptedAt: at(-60_000),
   attempts: 2,
   dueAt: at(4_000),
+  heldBack: null,
   settledAt: null,
   replayedAt: null,
   url: null,
   status: null,
   reason: "503",
 };
+
+describe("a delivery that is held back", () => {
+  const heldBack = { by: "rate", why: "its turn: crm takes 50/s" } as const;
+  const asked = { limit: 20, most: 10_000, more: false, now: NOW };
+
+  it("says in the list what it waits for, and what its last attempt met", () => {
+    const untried = { ...ONE, attempts: 0, reason: null, heldBack };
+    assert.match(listWords([untried], asked), / waits for its turn: crm takes 50\/s\n/);
+    assert.match(listWords([{ ...ONE, heldBack }], asked), / waits for its turn: crm takes 50\/s; last: 503\n/);
+  });
+});
+
 const ATTEMPT: Detail["log"]["first"][number] = {
   at: at(-60_000),
   url: "https://crm.example.com/in",

@@ -50,10 +50,22 @@ describe("fairlead route", SLOW, () => {
     assert.deepEqual(JSON.parse(out), {
       source: "app",
       results: [
-        { destination: "crm", gets: true, rule: null, why: "it meets `events` and `where`" },
-        { destination: "lake", gets: true, rule: null, why: "nothing leaves it out" },
+        { destination: "crm", gets: true, rule: null, why: "it meets `events` and `where`", body: null },
+        { destination: "lake", gets: true, rule: null, why: "nothing leaves it out", body: null },
       ],
     });
+  });
+
+  it("shows the payload of a destination with a template", async () => {
+    const config = CONFIG.replace(
+      "    sources: [app]\n",
+      '    body: { template: { text: "{{ user }}: {{ event }}" } }\n',
+    );
+    const { out } = await route(["track", "--event", "Order", "--user", "u1"], config);
+    assert.match(
+      out,
+      /\n {2}lake {2}gets it {3}nothing leaves it out\n\nlake would get, by its template:\n {2}\{\n {4}"text": "u1: Order"\n {2}\}\n$/,
+    );
   });
 
   it("shows nothing of a call that a terminal would act on", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { configJsonSchema } from "../../src/config/json-schema.ts";
+import { configJsonSchema, includedJsonSchema } from "../../src/config/json-schema.ts";
 import { beginCommand, SLOW } from "./run.ts";
 
 async function run(...options: readonly string[]): Promise<string> {
@@ -17,6 +17,10 @@ function textOf(path: string): string {
 describe("fairlead schema", () => {
   it("prints the JSON Schema of the config", SLOW, async () => {
     assert.deepEqual(JSON.parse(await run()), configJsonSchema());
+  });
+
+  it("prints that of an included file with --included", SLOW, async () => {
+    assert.deepEqual(JSON.parse(await run("--included")), includedJsonSchema());
   });
 
   it("prints the example config with --example, to the last byte", SLOW, async () => {

@@ -5,6 +5,7 @@ import type { Config, Destination, Source } from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { HOUR, MB, SECOND } from "../../src/model/units.ts";
 import { makeAdmin, makeConfig, makeDestination, makeIngest, makeSource, URL_A, URL_B } from "../flow/make.ts";
+import { templateOf } from "../webhook/make.ts";
 
 /** From the usual config to one with these parts. */
 function changesTo(next: Partial<Config>, old: Partial<Config> = {}): readonly string[] {
@@ -93,6 +94,10 @@ describe("what a reload changes, in words", () => {
     assert.deepEqual(destinationChanges({}, next), [
       "destination crm: sources all → [website], types all → [track, page], historical accept → skip",
     ]);
+    const template = templateOf({ text: "{{ event }}" });
+    assert.deepEqual(destinationChanges({}, { template }), ["destination crm: body changed"]);
+    assert.deepEqual(destinationChanges({ template }, { template: templateOf({ text: "{{ event }}" }) }), []);
+    assert.deepEqual(destinationChanges({ template }, {}), ["destination crm: body default again"]);
     assert.deepEqual(destinationChanges({}, { standardWebhooks: true }), [
       "destination crm: standardWebhooks false → true",
     ]);
@@ -116,6 +121,20 @@ describe("what a reload changes, in words", () => {
     assert.deepEqual(changesTo({ delivery, destinations }, { destinations: [crm, lake, mail] }), [
       "delivery.concurrency 64 → 8",
       "destination lake: concurrency 64 → 16",
+    ]);
+  });
+
+  it("is how much of a source is accepted, and may wait", () => {
+    const [was, is] = [MB, 2 * MB].map((bytes) => ({ bytes, share: 0.2 }));
+    assert.ok(was && is);
+    const rate = { requests: 100, per: SECOND, burst: 1_000 };
+    assert.deepEqual(sourceChanges({}, { rate, maxWaiting: was }), [
+      "source website: rate none → 100/s (burst 1000), maxWaiting none → 20%",
+    ]);
+    // As the outbox changes.
+    assert.deepEqual(sourceChanges({ maxWaiting: was }, { maxWaiting: is }), []);
+    assert.deepEqual(sourceChanges({ maxWaiting: was }, { maxWaiting: { ...was, share: null } }), [
+      "source website: maxWaiting 20% → 1MB",
     ]);
   });
 

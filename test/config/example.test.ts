@@ -41,10 +41,12 @@ describe("config.example.yaml", () => {
     assert.deepEqual(settings(config), settings(defaults));
   });
 
+  const NONE = { ok: true, names: [] } as const;
+
   it("stays valid when everything that is commented out is set", () => {
     const found = (text: string) => ({ ok: true, text, worldReadable: false }) as const;
     const file = (path: string) => found(EXAMPLE_PEMS.get(path) ?? path);
-    const resolve = { env: (name: string) => name, file, credential: found };
+    const resolve = { env: (name: string) => name, file, folder: () => NONE, credential: found };
     // Those that count for nothing beside others are not set together with them.
     const text = uncomment(EXAMPLE).replace(/^ {2}(path|freeDisk): .*\n/gm, "");
     const { config, problems } = loadConfig({ file: "config.yaml", text, resolve, now: NOW });

@@ -74,11 +74,17 @@ sources:
     enabled: true                       # default
     type: auto                          # default
     ip: truncate                        # config.yaml:9
+    # rate:                             # default: as fast as they come
+    # burst:                            # default: what the rate allows in a second, and 1 at least
+    # maxWaiting:                       # default: as much as the outbox takes
   my.app:
     writeKey: "***"                     # config.yaml:10, from the default of $APP_KEY
     enabled: true                       # default
     type: auto                          # default
     ip: keep                            # default
+    # rate:                             # default: as fast as they come
+    # burst:                            # default: what the rate allows in a second, and 1 at least
+    # maxWaiting:                       # default: as much as the outbox takes
 
 destinations:
   crm:
@@ -89,6 +95,7 @@ destinations:
     # events:                           # default: all names
     # where:                            # default: all calls
     # sample:                           # default: all users
+    body: default                       # default
     webhooks:
       - url: https://erp.example/hooks  # config.yaml:16, from $HOST
         headers:
@@ -109,6 +116,11 @@ destinations:
     # concurrency:                      # default: delivery.concurrency
     # rate:                             # default: as fast as it takes them
     # burst:                            # default: what the rate allows in a second, and a request for each webhook at least
+    order: none                         # default
+
+# include:                              # default: no other file
+
+# notify:                               # default: nobody is told
 `;
 
 const COMPLETE: World = {
@@ -233,7 +245,7 @@ const LEFT_OUT = ["ca", "cert", "key"];
 
 describe("the settings of a config, for programs", () => {
   const world = { env: { A: "10.0.0.1", B: "10.0.0.2" }, files: { "/b": "hush" } };
-  const settings = listSettings(load(TEXT, world), "config.yaml");
+  const settings = listSettings(load(TEXT, world), FILE);
   const of = (wanted: string) => settings.filter(({ path }) => path.startsWith(wanted));
 
   it("have each key once, by its path, with the value that counts", () => {
@@ -245,7 +257,7 @@ describe("the settings of a config, for programs", () => {
       { path: "delivery.concurrency", value: 64, from: "default" },
     ]);
     assert.deepEqual(of('sources["my.app"].writeKey'), [
-      { path: 'sources["my.app"].writeKey', value: "***", from: "config.yaml:4" },
+      { path: 'sources["my.app"].writeKey', value: "***", from: "/etc/fairlead/config.yaml:4" },
     ]);
   });
 
@@ -254,18 +266,22 @@ describe("the settings of a config, for programs", () => {
       {
         path: "ingest.trustedProxies",
         value: ["127.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.1"],
-        from: "config.yaml:2, from $A and $B",
+        from: "/etc/fairlead/config.yaml:2, from $A and $B",
       },
     ]);
   });
 
   it("have what is in a list of maps by its number", () => {
     assert.deepEqual(of("destinations.crm.webhooks"), [
-      { path: "destinations.crm.webhooks[0].url", value: "http://a", from: "config.yaml:7" },
+      { path: "destinations.crm.webhooks[0].url", value: "http://a", from: "/etc/fairlead/config.yaml:7" },
       { path: "destinations.crm.webhooks[0].headers", value: {}, from: "default" },
       ...LEFT_OUT.map((key) => ({ path: `destinations.crm.webhooks[0].${key}`, value: null, from: "default" })),
-      { path: "destinations.crm.webhooks[1].url", value: "http://b", from: "config.yaml:7" },
-      { path: "destinations.crm.webhooks[1].headers.X-A", value: "***", from: "config.yaml:7, from $A and /b" },
+      { path: "destinations.crm.webhooks[1].url", value: "http://b", from: "/etc/fairlead/config.yaml:7" },
+      {
+        path: "destinations.crm.webhooks[1].headers.X-A",
+        value: "***",
+        from: "/etc/fairlead/config.yaml:7, from $A and /b",
+      },
       ...LEFT_OUT.map((key) => ({ path: `destinations.crm.webhooks[1].${key}`, value: null, from: "default" })),
     ]);
   });

@@ -182,15 +182,10 @@ describe("the conditions of a destination", () => {
     );
   });
 
-  it("may not have anchors, aliases or tags, and no key twice", () => {
-    assert.deepEqual(toldOf("where: &a { type: page }"), [
-      "error where has an anchor (&), which is not supported: remove it",
-    ]);
+  it("may have aliases, but no tags, and no key twice", () => {
     assert.match(toldOfWhere("type: !x page").join(), /^error where\.type has a tag \(!\), which is not supported/);
-    assert.match(
-      toldOfWhere("userId: &u a, anonymousId: *u").join("\n"),
-      /anonymousId is an alias \(\*\), which is not/,
-    );
+    assert.deepEqual(toldOfWhere("all: [&paid { traits.plan: paid }, { not: { any: [*paid, { userId: u }] } }]"), []);
+    assert.match(toldOfWhere("userId: a, anonymousId: *u").join(), /anonymousId is an alias \(\*\) without an anchor/);
     assert.match(toldOfWhere("userId: a, userId: b").join(), /^error where\.userId is set twice/);
   });
 

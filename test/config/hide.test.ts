@@ -9,20 +9,20 @@ describe("hideSecrets", () => {
   it("hides the values of secret keys, spelt right or wrong, and moves nothing", () => {
     const text = ["writeKey: abc", 'tokn: "a b"', "headers: { X-A: 'abc', X-B: d }", "path: abc", ""].join("\n");
     assert.equal(
-      atOnce(hideSecrets(text, parseDocument(text).contents)),
+      atOnce(hideSecrets(text, [parseDocument(text)])),
       ["writeKey: ***", 'tokn: "* *"', "headers: { X-A: '***', X-B: * }", "path: abc", ""].join("\n"),
     );
   });
 
   it("hides lists and texts of several lines", () => {
     const text = "sharedSecret:\n  - abc\n  - |\n    de\n    f\nlog: x\n";
-    const hidden = atOnce(hideSecrets(text, parseDocument(text).contents));
+    const hidden = atOnce(hideSecrets(text, [parseDocument(text)]));
     assert.equal(hidden, "sharedSecret:\n  - ***\n  - *\n    **\n    *\nlog: x\n");
   });
 
   it("shows references but not their defaults, nor what only looks like one", () => {
     const text = "token: a${NAME:-bc}d${file:/path}e$${f}${g!}\n";
-    const hidden = atOnce(hideSecrets(text, parseDocument(text).contents));
+    const hidden = atOnce(hideSecrets(text, [parseDocument(text)]));
     assert.equal(hidden, "token: *${NAME:-**}*${file:/path}***********\n");
   });
 });
@@ -30,13 +30,13 @@ describe("hideSecrets", () => {
 describe("hideSecretsOfBroken", () => {
   it("goes by lines where the values cannot be found", () => {
     const text = 'a: [\nwriteKey: "abc" def\n- { token: abc }\nlog: x\n';
-    const hidden = atOnce(hideSecretsOfBroken(text, null));
+    const hidden = atOnce(hideSecretsOfBroken(text, []));
     assert.equal(hidden, "a: [\nwriteKey: ***** ***\n- { token: *** *\nlog: x\n");
   });
 
   it("hides a private key, also below a secret key whose line is hidden already", () => {
     const text = "token: -----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\nlog: x\n";
-    const hidden = atOnce(hideSecretsOfBroken(text, null));
+    const hidden = atOnce(hideSecretsOfBroken(text, []));
     assert.equal(hidden, "token: ********** ******* ********\n***\n-----END PRIVATE KEY-----\nlog: x\n");
   });
 });

@@ -52,8 +52,16 @@ const RULES: Readonly<Record<string, Check>> = {
     entriesOf(value).flatMap(([key, entry]) => faultsOf(properties[key] ?? {}, entry, `${path}.${key}`)),
   propertyNames: ({ propertyNames = {} }, value, path) =>
     entriesOf(value).flatMap(([key]) => faultsOf(propertyNames, key, `${path}.${key}`)),
-  additionalProperties({ additionalProperties, properties = {} }, value, path) {
-    const others = entriesOf(value).filter(([key]) => !Object.hasOwn(properties, key));
+  patternProperties: ({ patternProperties = {} }, value, path) =>
+    Object.entries(patternProperties).flatMap(([pattern, schema]) =>
+      entriesOf(value).flatMap(([key, entry]) =>
+        new RegExp(pattern).test(key) ? faultsOf(schema, entry, `${path}.${key}`) : [],
+      ),
+    ),
+  additionalProperties({ additionalProperties, properties = {}, patternProperties = {} }, value, path) {
+    const patterns = Object.keys(patternProperties).map((pattern) => new RegExp(pattern));
+    const isKnown = (key: string) => Object.hasOwn(properties, key) || patterns.some((pattern) => pattern.test(key));
+    const others = entriesOf(value).filter(([key]) => !isKnown(key));
     if (typeof additionalProperties !== "object") return others.map(([key]) => `${path}.${key}: additionalProperties`);
     return others.flatMap(([key, entry]) => faultsOf(additionalProperties, entry, `${path}.${key}`));
   },

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
 import { exampleConfig } from "../../packaging/config-example.ts";
-import { configJsonSchema, type JsonSchema } from "../../src/config/json-schema.ts";
+import { configJsonSchema, includedJsonSchema, type JsonSchema } from "../../src/config/json-schema.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { faultsOf } from "./json-schema-validator.ts";
 import { NOW, uncomment, worldOf } from "./world.ts";
@@ -36,6 +36,24 @@ describe("the JSON Schema of the config", () => {
     const resolve = worldOf({ env, files: { keep: "7d" }, credentials: { key: "a" } });
     assert.deepEqual(loadConfig({ file: "config.yaml", text, resolve, now: NOW }).problems, []);
     assert.deepEqual(faults(text), []);
+  });
+
+  it("accepts what is kept for aliases at the top, and a list of files to include", () => {
+    assert.deepEqual(faults('x-any: { thing: [1] }\ninclude: ["conf.d/*.yaml", "${PLACE}"]\n'), []);
+    assert.deepEqual(faults("log: { x-any: 1 }\ninclude: [conf.d/]\n"), [
+      ".log.x-any: additionalProperties",
+      ".include[0]: pattern",
+    ]);
+  });
+
+  it("has one for included files, with what may be in several files alone", () => {
+    const included = includedJsonSchema();
+    const source = { website: { writeKey: "a" } };
+    assert.deepEqual(faultsOf(included, { sources: source, destinations: null, "x-any": 1 }), []);
+    assert.deepEqual(faultsOf(included, { sources: { website: { writeKy: "a" } }, admin: {} }), [
+      ".admin: additionalProperties",
+      ...[".sources.website.writeKy: additionalProperties", ".sources.website: required"],
+    ]);
   });
 
   it("accepts all that loads, whatever it is", () => {

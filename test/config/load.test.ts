@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as a config file has them.
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import { formatProblem } from "../../src/config/problems.ts";
 import { bearerToken } from "../../src/http/request.ts";
@@ -50,11 +51,28 @@ destinations:
     concurrency: 8
     rate: 30/m
     burst: 5
+    order: user
   erp:
     webhooks: [{ url: "https://\${HOST}/hooks" }]
     sharedSecret: \${credential:erp}
+notify:
+  ops:
+    enabled: false
+    url: https://ops.example.com/fairlead
+    on: [clock_wrong]
+    failingFor: 1m
+    repeat: 1d
+    perHour: 3
+    headers: { Authorization: Bearer }
+    ca: tls/ca.pem
+    cert: /client.pem
+    key: "\${KEY_FILE}"
+    sharedSecret: s
+    standardWebhooks: true
 `;
 
+const GOOD = new X509Certificate(CERTS.good);
+const GOOD_FOR = { validFrom: GOOD.validFromDate.getTime(), validTo: GOOD.validToDate.getTime() };
 const OPEN = { rate: null, maxWaiting: null };
 const LIMITED = {
   rate: { requests: 6_000, per: MINUTE, burst: 500 },
@@ -98,13 +116,18 @@ describe("loadConfig", () => {
           types: null,
           historical: "accept",
           filter: null,
+          template: null,
+          noticeTemplate: null,
           webhooks: [{ url: "https://crm.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: [],
           standardWebhooks: false,
           ...{ timeout: 5 * SECOND, cutoff: 4 * HOUR, concurrency: 64 },
           rate: null,
+          order: "none",
         },
       ],
+      notify: [],
+      certificates: [],
     });
   });
 
@@ -163,6 +186,8 @@ describe("loadConfig", () => {
           types: ["identify", "track"],
           historical: "skip",
           filter: null,
+          template: null,
+          noticeTemplate: null,
           webhooks: [
             {
               url: "http://localhost:3000/hooks?a=b",
@@ -182,6 +207,7 @@ describe("loadConfig", () => {
           standardWebhooks: true,
           ...{ timeout: 30 * SECOND, cutoff: 7 * DAY, concurrency: 8 },
           rate: { requests: 30, per: MINUTE, burst: 5 },
+          order: "user",
         },
         {
           name: "erp",
@@ -190,12 +216,51 @@ describe("loadConfig", () => {
           types: null,
           historical: "accept",
           filter: null,
+          template: null,
+          noticeTemplate: null,
           webhooks: [{ url: "https://erp.example.com/hooks", headers: [], tls: null }],
           sharedSecrets: ["secret c"],
           standardWebhooks: false,
           ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
           rate: null,
+          order: "none",
         },
+      ],
+      notify: [
+        {
+          name: "ops",
+          on: ["clock_wrong"],
+          failingFor: MINUTE,
+          repeat: DAY,
+          perHour: 3,
+          destination: {
+            name: "notify:ops",
+            enabled: false,
+            sources: null,
+            types: null,
+            historical: "accept",
+            filter: null,
+            template: null,
+            noticeTemplate: null,
+            order: "none",
+            webhooks: [
+              {
+                url: "https://ops.example.com/fairlead",
+                headers: [["Authorization", "secret Bearer"]],
+                tls: { ca: CERTS.ca, cert: CERTS.good + CERTS.ca, key: `secret ${KEY}` },
+              },
+            ],
+            sharedSecrets: ["secret s"],
+            standardWebhooks: true,
+            ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
+            rate: null,
+          },
+        },
+      ],
+      certificates: [
+        { key: "ingest.tls.cert", file: "/etc/fairlead/tls/cert.pem", ...GOOD_FOR },
+        { key: "destinations.crm.webhooks[1].cert", file: "/client.pem", ...GOOD_FOR },
+        { key: "notify.ops.cert", file: "/client.pem", ...GOOD_FOR },
       ],
     });
   });
@@ -328,9 +393,21 @@ describe("loadConfig", () => {
     ]);
   });
 
+  it("refuses a key inside braces that has neither a colon nor a value", () => {
+    assert.deepEqual(
+      errorsOf("sources: { website: { writeKey } }\n"),
+      ["/etc/fairlead/config.yaml:1:23: sources.website.writeKey: has no value: write one, or remove the key"].map(
+        (line) => `${line}\n  sources: { website: { writeKey } }\n                        ^`,
+      ),
+    );
+  });
+
   it("gives up on a file that is nested without end", () => {
     assert.match(errorsOf("[".repeat(100_000)).join(), /nested too deeply/);
     assert.match(errorsOf("- ".repeat(100_000)).join(), /nested too deeply/);
+    const nested = (levels: number) => errorsOf(`log: ${"[".repeat(levels)}${"]".repeat(levels)}\n`).join();
+    assert.doesNotMatch(nested(99), /too deeply/);
+    assert.match(nested(100), /:1:105: lists or maps are nested too deeply: at most 100 levels/);
   });
 
   it("does not mind a byte order mark and Windows line ends", () => {

@@ -133,7 +133,7 @@ destinations:
 `;
     const asked: string[] = [];
     const ask = (name: string) => void asked.push(name);
-    const resolve = { env: ask, file: fail, credential: fail };
+    const resolve = { env: ask, file: fail, folder: fail, credential: fail };
     assert.match(wrong(readAdminPart({ file: "config.yaml", text, resolve }).token), /ADMIN_TOKEN, which is not set/);
     assert.deepEqual(asked, ["ADMIN_TOKEN"]);
   });

@@ -117,6 +117,13 @@ function completed(written: string): string {
   const webhook = document.getIn(["destinations", "crm", "webhooks", 0]);
   if (isMap(webhook) && webhook.has("key") && !webhook.has("cert")) webhook.set("cert", "/etc/fairlead/tls/client.pem");
   if (isMap(webhook) && webhook.has("cert")) webhook.set("key", "/etc/fairlead/tls/client-key.pem");
+  const notifier = document.getIn(["notify", "ops"]);
+  if (isMap(notifier)) {
+    if (!notifier.has("url")) notifier.set("url", "https://ops.example.com");
+    if (notifier.has("key")) notifier.set("cert", "/etc/fairlead/tls/client.pem");
+    if (notifier.has("cert")) notifier.set("key", "/etc/fairlead/tls/client-key.pem");
+    if (notifier.has("standardWebhooks")) notifier.set("sharedSecret", "secret");
+  }
   const database = document.getIn(["outbox", "tls"]);
   if (document.hasIn(["outbox", "connections"]) || isMap(database)) {
     document.setIn(["outbox", "url"], "postgres://db.example.com?sslmode=verify-full");
@@ -127,13 +134,16 @@ function completed(written: string): string {
     document.setIn(["destinations", "crm", "sharedSecret"], "secret");
   }
   if (document.hasIn(["destinations", "crm", "burst"])) document.setIn(["destinations", "crm", "rate"], "50/s");
+  if (document.hasIn(["sources", "website", "burst"])) document.setIn(["sources", "website", "rate"], "50/s");
   return document.toString();
 }
+
+const NONE = { ok: true, names: [] } as const;
 
 function load(text: string) {
   const found = (name: string) =>
     ({ ok: true, text: EXAMPLE_PEMS.get(name) ?? "secret", worldReadable: false }) as const;
-  const resolve = { env: (name: string) => name, file: found, credential: found };
+  const resolve = { env: (name: string) => name, file: found, folder: () => NONE, credential: found };
   return loadConfig({ file: "config.yaml", text, resolve, now: NOW });
 }
 

@@ -107,6 +107,26 @@ describe("a destination that goes beyond the specification", () => {
   });
 });
 
+describe("an order", () => {
+  const withKeys = (keys: string) => toldOf(`${HEAD}${DESTINATIONS}    ${keys}\n`);
+
+  it("is of users, or there is none", () => {
+    for (const good of ["user", "none"]) assert.deepEqual(withKeys(`order: ${good}`), [], good);
+    assert.deepEqual(withKeys("order: users"), [
+      'error destinations.crm.order must be none or user: did you mean user? (got "users")',
+    ]);
+  });
+
+  it("is pointed out where several daemons may share the outbox", () => {
+    const shared = `outbox: { url: "postgres://fairlead@db.example.com/fairlead?sslmode=verify-full" }\n`;
+    const told = (order: string) => toldOf(`${shared}${HEAD}${DESTINATIONS}    order: ${order}\n`);
+    assert.deepEqual(told("user"), [
+      "warning destinations.crm.order holds among the calls that one daemon accepts, and others may share outbox.url: have the balancer send all calls of a user to the same daemon",
+    ]);
+    assert.deepEqual(told("none"), []);
+  });
+});
+
 describe("a rate", () => {
   const withKeys = (keys: string) => toldOf(`${HEAD}${DESTINATIONS}    ${keys}\n`);
 
@@ -134,6 +154,41 @@ describe("a rate", () => {
     assert.deepEqual(toldOf(`${HEAD}${two}    rate: 1/m\n    burst: 1\n`), [
       "error destinations.crm.burst must be at least 2: each event goes to all 2 webhooks at once (got 1)",
     ]);
+  });
+});
+
+describe("the limits of a source", () => {
+  const withKeys = (keys: string, more = "") => toldOf(`${HEAD}    ${keys}\n${more}${DESTINATIONS}`);
+  const OTHER = "  app:\n    writeKey: def\n";
+
+  it("are a rate with a burst, and a share or a size", () => {
+    for (const good of [
+      "rate: 1000000/s",
+      "rate: 1/h\n    burst: 1",
+      "maxWaiting: 0.5%",
+      "maxWaiting: 100%",
+      "maxWaiting: 1MB",
+    ])
+      assert.deepEqual(withKeys(good), [], good);
+    const cases: readonly (readonly [string, string])[] = [
+      ["rate: 0/s", 'rate must be more than 0: to accept nothing, disable it (got "0/s")'],
+      ["burst: 10", "burst needs a rate beside it: add one, or remove this key"],
+      ["maxWaiting: 0%", 'maxWaiting must be more than 0% and at most 100% (got "0%")'],
+      ["maxWaiting: 101%", 'maxWaiting must be more than 0% and at most 100% (got "101%")'],
+      ["maxWaiting: 512KB", 'maxWaiting must be at least 1MB, or a share, as in 20% (got "512KB")'],
+      ["maxWaiting: 20", "maxWaiting must be at least 1MB, or a share, as in 20% (got 20)"],
+      ["maxWaiting: a fifth", 'maxWaiting must be a share or a size, as in 20% or 200MB (got "a fifth")'],
+      ["maxWaiting: [20%]", "maxWaiting must be a share or a size, as in 20% or 200MB (got a list of 1)"],
+    ];
+    for (const [bad, message] of cases) assert.deepEqual(withKeys(bad), [`error sources.website.${message}`], bad);
+  });
+
+  it("are doubted if they leave too little of the outbox for the others", () => {
+    const message = "leaves too little of outbox.maxSize (1GB) for the other sources: choose less than 90% of it";
+    assert.deepEqual(withKeys("maxWaiting: 90%", OTHER), [`warning sources.website.maxWaiting ${message} (got "90%")`]);
+    assert.deepEqual(withKeys("maxWaiting: 2GB", OTHER), [`warning sources.website.maxWaiting ${message} (got "2GB")`]);
+    assert.deepEqual(withKeys("maxWaiting: 89%", OTHER), []);
+    assert.deepEqual(withKeys("maxWaiting: 100%"), []);
   });
 });
 
@@ -268,6 +323,15 @@ describe("a port that several daemons share", () => {
     const errors = toldOf(shared(tls)).filter((line) => line.startsWith("error ingest.reusePort"));
     assert.deepEqual(errors, [
       "error ingest.reusePort does not go with ingest.tls: let a proxy in front speak TLS, or remove one of them",
+    ]);
+  });
+});
+
+describe("a webhook of notify", () => {
+  it("is doubted if it is one of a destination: it does not hear of that one", () => {
+    const notify = "notify:\n  ops:\n    url: https://crm.example.com\n  chat:\n    url: https://chat.example.com\n";
+    assert.deepEqual(toldOf(`${HEAD}${DESTINATIONS}${notify}`), [
+      'warning notify.ops.url is a webhook of destinations.crm too: it is not told when that fails, nor of its deliveries given up (got "https://crm.example.com")',
     ]);
   });
 });

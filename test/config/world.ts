@@ -1,3 +1,4 @@
+import { basename, dirname } from "node:path";
 import { type Loaded, type LoadInput, loadConfig } from "../../src/config/load.ts";
 import type { Problem } from "../../src/model/config.ts";
 import type { FileText, Resolve } from "../../src/model/ports.ts";
@@ -31,6 +32,11 @@ export function worldOf({
       if (closedFiles.includes(path)) return { ok: false, why: "permission denied (mode 0600, owner root)" };
       if (path in openFiles) return found(openFiles[path], true);
       return found(files[path], false);
+    },
+    folder: (path) => {
+      const all = Object.keys({ ...files, ...openFiles, ...Object.fromEntries(closedFiles.map((name) => [name, ""])) });
+      const names = all.filter((name) => dirname(name) === path).map((name) => basename(name));
+      return names.length === 0 ? { ok: false, why: "no such folder" } : { ok: true, names: names.sort() };
     },
     credential: (name) => found(credentials[name], false),
   };

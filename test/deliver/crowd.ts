@@ -136,7 +136,7 @@ function startCrowd(chance: Chance, first: readonly Destination[]) {
     return network.post(request).finally(() => (underWay -= 1));
   };
   const deliver = createDeliver({
-    ...{ clock, post, lanes, observer: createActivity(clock), report: makeReport() },
+    ...{ clock, post, lanes, observer: { ...createActivity(clock), givenUp() {} }, report: makeReport() },
     ...{ readQueue: rows.readQueue, backlog: rows.backlog, settle: rows.settle },
     random: { fraction: chance.fraction, hex: () => "" },
     clockStore: { save: async () => null },

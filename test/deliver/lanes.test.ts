@@ -14,10 +14,13 @@ function destination(name: string): Destination {
     types: null,
     historical: "accept",
     filter: null,
+    template: null,
+    noticeTemplate: null,
     webhooks: [{ url: `https://${name}.example.com/`, headers: [], tls: null }],
     sharedSecrets: [],
     standardWebhooks: false,
     rate: null,
+    order: "none",
     ...DELIVERY,
   };
 }

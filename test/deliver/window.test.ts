@@ -371,7 +371,7 @@ describe("the window", () => {
     await window.fill(0);
     const seen = takeAll(window, "first").map(({ id }) => id);
     waiting.splice(0, 600, ...rows(600, { attemptedAt: 1, dueAt: 2 }));
-    window.readAgain();
+    window.readAgain("all");
     for (let n = 0; n < 10; n += 1) {
       await window.fill(10);
       seen.push(...takeAll(window, "retry").map(({ id }) => id));
@@ -392,7 +392,7 @@ describe("the window", () => {
         // What is taken from another daemon is older than what the page has.
         if (ask.queue === "first" && waiting.length === 2) {
           waiting.push(...rows(2));
-          window.readAgain();
+          window.readAgain("all");
         }
         return page;
       },
@@ -440,7 +440,7 @@ describe("the window", () => {
     await window.fill(0);
     const [first] = takeAll(window, "first");
     assert.ok(first);
-    window.readAgain();
+    window.readAgain("all");
     const filled = window.fill(0);
     window.settled(first, null);
     await filled;
@@ -524,7 +524,7 @@ describe("sources at a window", () => {
           waiting.push(delivery);
           window.enqueue(delivery);
         }
-        if (again) window.readAgain();
+        if (again) window.readAgain("all");
         for (let n = 0; n < starts; n += 1) {
           if (window.isLow(0)) await window.fill(0);
           take();

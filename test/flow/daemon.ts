@@ -5,6 +5,7 @@ import type { Reload } from "../../src/model/daemon.ts";
 import type { Disk, Space } from "../../src/model/disk.ts";
 import type { Handle, OpenStore, Store } from "../../src/model/ports.ts";
 import type { Report } from "../../src/model/report.ts";
+import type { ConfigStatus } from "../../src/model/status.ts";
 import { GB } from "../../src/model/units.ts";
 import { disk } from "../../src/runtime/disk.ts";
 import { assertDocumented } from "../admin/documented.ts";
@@ -27,6 +28,9 @@ export type DaemonOptions = {
   readonly renew?: () => Promise<void>;
   /** What the machine says about the disk; there is enough when left out. */
   readonly space?: Disk["space"];
+  /** Why the last config was refused. */
+  readonly refused?: () => ConfigStatus["refused"];
+  readonly host?: string;
   /** What the operator's API sets off. */
   readonly reload?: Reload;
   /** Who is told what happens, in place of `told`. */
@@ -134,7 +138,9 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
     },
     reload: async () => options.reload?.() ?? { kind: "refused", reason: "there is no file", problems: [] },
     configText: async () => "",
-    lastReload: () => ({ file: "config.yaml", readAt: clock.wall(), refused: null, needsRestart: [] }),
+    lastReload: () => {
+      return { file: "config.yaml", readAt: clock.wall(), refused: options.refused?.() ?? null, needsRestart: [] };
+    },
     async openStore(its) {
       const opened = await (options.openStore ?? outbox.open)(its);
       store = opened;
@@ -142,6 +148,7 @@ async function startOn(outbox: Outbox, options: DaemonOptions): Promise<TestDaem
     },
     version: "0.0.0",
     pid: 4711,
+    ...(options.host && { host: options.host }),
   });
   await app.start();
 

@@ -146,12 +146,14 @@ describe("an example call", () => {
           gets: false,
           rule: "condition_not_met",
           why: "properties.total is 42: at least 100 is wanted",
+          body: null,
         },
         {
           destination: "lake",
           gets: false,
           rule: "source_not_selected",
           why: "the source is website: app is wanted",
+          body: null,
         },
       ],
     });
@@ -161,7 +163,7 @@ describe("an example call", () => {
     const again = await d.admin("POST", "/api/route", { body: { call, source: "app" } });
     assert.deepEqual(again.json, {
       source: "app",
-      results: [{ destination: "crm", gets: true, rule: null, why: "it meets `events`" }],
+      results: [{ destination: "crm", gets: true, rule: null, why: "it meets `events`", body: null }],
     });
   });
 

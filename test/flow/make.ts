@@ -1,6 +1,15 @@
-import type { Config, DeliveryPolicy, Destination, Source, WebhookTls } from "../../src/model/config.ts";
+import {
+  type Config,
+  type DeliveryPolicy,
+  type Destination,
+  NOTICE_KINDS,
+  type Notifier,
+  notifyName,
+  type Source,
+  type WebhookTls,
+} from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { DAY, GB, HOUR, KB, SECOND } from "../../src/model/units.ts";
+import { DAY, GB, HOUR, KB, MINUTE, SECOND } from "../../src/model/units.ts";
 
 export const KEY = "website-key";
 export const URL_A = "https://a.example.com/hook";
@@ -31,12 +40,38 @@ export function makeDestination({ urls = [URL_A], headers = {}, tls, ...destinat
     types: null,
     historical: "accept",
     filter: null,
+    template: null,
+    noticeTemplate: null,
     webhooks: urls.map((url) => ({ url, headers: secrets, tls: tls ?? null })),
     sharedSecrets: [],
     standardWebhooks: false,
     rate: null,
+    order: "none",
     ...DELIVERY,
     ...destination,
+  };
+}
+
+export const OPS = "https://ops.example.com/fairlead";
+
+type NotifierParts = Partial<Omit<Notifier, "destination">> &
+  Pick<Parts, "enabled" | "sharedSecrets"> & { readonly url?: string };
+
+export function makeNotifier({
+  url = OPS,
+  name = "ops",
+  enabled = true,
+  sharedSecrets = [],
+  ...parts
+}: NotifierParts = {}): Notifier {
+  return {
+    name,
+    on: NOTICE_KINDS,
+    failingFor: 5 * MINUTE,
+    repeat: 4 * HOUR,
+    perHour: 12,
+    destination: makeDestination({ name: notifyName(name), urls: [url], enabled, sharedSecrets }),
+    ...parts,
   };
 }
 
@@ -75,6 +110,8 @@ export function makeConfig(config: Partial<Config> = {}): Config {
     log: { level: "info", format: "text" },
     sources: [makeSource()],
     destinations: [makeDestination()],
+    notify: [],
+    certificates: [],
     ...config,
   };
 }

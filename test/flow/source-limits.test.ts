@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import type { RateLimit, Source } from "../../src/model/config.ts";
 import { Secret } from "../../src/model/secret.ts";
 import { HOUR, KB, MINUTE, SECOND } from "../../src/model/units.ts";
+import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, makeSource } from "./make.ts";
 
@@ -263,9 +264,40 @@ describe("a source of which only so much may wait", () => {
     assert.equal((await limitsOf(d))?.waiting?.bytes, 0);
     status = 503;
     await d.clock.advance("1m");
-    const { json } = await d.admin("POST", "/api/deliveries/replay", { body: { state: "failed" } });
+    const { json } = await d.admin("POST", "/api/replay", { body: { filter: { state: "failed" } } });
     assert.equal(json.replayed, 20);
     await d.clock.advance("40s");
     assert.equal((await d.call("/v1/track", CALL)).status, 429);
+  });
+});
+
+describe("the limits of a source, at two daemons with one outbox", () => {
+  async function startBoth(website: Partial<Source>) {
+    const config = { sources: [makeSource(website), APP] };
+    const first = await startDaemon({ answers: () => 503, config, shared: true });
+    const second = await startDaemon({ answers: () => 503, config, beside: first });
+    await first.clock.advance("5s");
+    return {
+      first,
+      second,
+      async [Symbol.asyncDispose]() {
+        await second.stop();
+        await first.stop();
+      },
+    };
+  }
+
+  it("are divided between them, and are one daemon's alone once the other is dead", SLOW, async () => {
+    await using both = await startBoth({ rate: { requests: 60, per: MINUTE, burst: 60 }, maxWaiting: AT_MOST });
+    const { first, second } = both;
+    assert.equal((await limitsOf(first))?.waiting?.max, 50 * KB);
+    assert.equal((await first.call("/v1/batch", batch(30))).status, 200);
+    assert.equal((await first.call("/v1/track", CALL)).headers.get("retry-after"), "2");
+    assert.equal((await second.call("/v1/batch", batch(30))).status, 200);
+    const waits = (await limitsOf(first))?.waiting?.bytes ?? 0;
+    assert.ok(waits > 0);
+    await second.die();
+    await first.clock.advance("1m");
+    assert.deepEqual((await limitsOf(first))?.waiting, { bytes: 2 * waits, max: 100 * KB });
   });
 });

@@ -134,7 +134,7 @@ describe("the watchdog of a daemon", () => {
         body: Promise.resolve(""),
       }),
       report: makeReport(),
-      observer: createActivity(clock),
+      observer: { ...createActivity(clock), givenUp() {} },
       lanes: createLanes(makeReport()),
       readQueue: (ask) => (isStuck ? new Promise(() => {}) : store.readQueue(ask)),
       settle: async () => "written",

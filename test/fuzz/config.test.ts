@@ -50,8 +50,18 @@ destinations:
     webhooks: [{ url: https://a.example }]
 `;
 
+const MERGED = `x-both: &both
+  timeout: 3s
+  headers: &headers { X-A: literal }
+sources: { website: &website { writeKey: "\${file:/open}" }, app: { <<: *website, writeKey: k } }
+destinations:
+  crm: &crm { timeout: 2s, webhooks: [&hook { url: https://a.example, headers: *headers }] }
+  erp: { <<: [*crm, { historical: skip }], sharedSecret: "\${SET}", webhooks: [{ <<: *hook, url: https://b.example }] }
+`;
+
 const likeness = {
   seeds: [
+    ...[MERGED, MERGED],
     ...[GOOD, GOOD, SMALL, FILTERED, GOOD.replaceAll("\n", "\r\n"), `\uFEFF${SMALL}`, exampleConfig().slice(0, 6_000)],
     "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n<<: *b\n",
     "sources: !!map\n\twebsite: {}\n--- # again\nsources: | \n  text\n",
@@ -64,6 +74,7 @@ const likeness = {
     ...["constructor:", "<<:", "? ", "X-A:"],
     ...["ingest:", "tls:", "cert:", "key:", "trustedProxies:", "corsOrigins:", "10.0.0.1/8", "https://*.a", "type:"],
     ...["\n", "\n", "\n  ", "\n    ", "\n      - ", "\n\t", " ", " ", "- ", "{ ", " }", "[ ", " ]", ", ", "|\n", ">\n"],
+    ...["&a", "*a", "<<: *a", "<<: [*a, *b]", "x-a: &a ", "*both", "include: [a.yaml]"],
     ...["&a", "*a", "!t", "!!int", "---\n", "...\n", "%YAML 1.1\n", "-----BEGIN PRIVATE KEY-----", "- x\n", "{a: "],
     ...["${SET}", "${UNSET}", "${UNSET:-x}", "${file:/open}", "${credential:x}", "$${", "${", "track", "website"],
     ...["5s", "1h30m", "0x1F", "1_000", ".inf", "127.0.0.1:1", "unix:/a", "https://a.example", "https://u:l@a.example"],
@@ -78,11 +89,13 @@ fuzz<Text>({
     assert.notEqual(load(GOOD).config, null);
     assert.notEqual(load(SMALL).config, null);
     assert.notEqual(load(FILTERED).config, null);
+    assert.notEqual(load(MERGED).config, null);
+    assert.notEqual(load(INCLUDING, SMALL).config, null);
     return { holds };
   },
 });
 
-fuzzTime({ ...likeness, name: "config", harmless: "# nothing is said here\n", run: load });
+fuzzTime({ ...likeness, name: "config", harmless: "# nothing is said here\n", run: (text) => load(text) });
 
 /** A config, or errors that each have a place in the file, in its order; and no secret in any of them. */
 function holds(pieces: Text): void {
@@ -104,6 +117,21 @@ function holds(pieces: Text): void {
   }
   assert.doesNotMatch(problems.map(formatProblem).join("\n"), /(resolved|file)-secret/);
   if (config !== null) holdsExplained(inspected);
+  holdsIncluded(text);
+}
+
+const INCLUDING = `# the config\ninclude: [included.yaml]\n`;
+
+/** An included file has its problems at its own places, and none of them with a secret. */
+function holdsIncluded(text: string): void {
+  const { problems } = load(INCLUDING, text);
+  assert.doesNotMatch(problems.map(formatProblem).join("\n"), /(resolved|file)-secret/);
+  for (const { file, line, column, text: shown } of problems) {
+    const lines = (file === FILE ? INCLUDING : text).replace(/^\uFEFF/, "").split("\n");
+    const length = lines[line - 1]?.length ?? -1;
+    assert.ok(column >= 1 && column <= length + 1, `${file}:${line}:${column} is not in the file`);
+    assert.ok(shown.length <= length, `${file}:${line} is not as long as ${JSON.stringify(shown)}`);
+  }
 }
 
 /** What is explained is a file of the same meaning: explained itself, it says the same. */
@@ -115,8 +143,13 @@ function holdsExplained(inspected: Loaded): void {
   if (again.config !== null) assert.equal(withoutPlaces(explainYaml(again, FILE)), withoutPlaces(explained));
 }
 
-function load(text: string): Loaded {
-  return loadConfig({ file: FILE, text, resolve: RESOLVE, now: NOW });
+/** `included`: the file of that name. */
+function load(text: string, included?: string): Loaded {
+  const file = (path: string) =>
+    included !== undefined && path === "included.yaml"
+      ? ({ ok: true, text: included, worldReadable: false } as const)
+      : RESOLVE.file(path);
+  return loadConfig({ file: FILE, text, resolve: { ...RESOLVE, file }, now: NOW });
 }
 
 function withoutPlaces(explained: string): string {

@@ -19,6 +19,7 @@ describe("a fault", () => {
     const retried = Object.entries(FAULT_STATUS).filter(([, status]) => status >= 500 || [408, 429].includes(status));
     assert.deepEqual(Object.fromEntries(retried), {
       ...{ body_too_slow: 408, too_many_bodies: 429, too_many_watchers: 429, overloaded: 429 },
+      ...{ rate_limited: 429, source_full: 429 },
       ...{ internal: 500, store_full: 503, store_failed: 503, outbox_gone: 503, stopping: 503 },
     });
     assert.deepEqual(

@@ -84,7 +84,7 @@ describe("a preview", () => {
     const config = makeConfig({ destinations: [makeDestination({ historical: "skip" })] });
     const tryCall = createTryCall({ config: () => config, clock: { wall: () => RECEIVED_AT } });
     assert.deepEqual(tryCall(makeSource(), { type: "page", userId: 5 }), [
-      { destination: "crm", gets: true, rule: null, why: "nothing leaves it out" },
+      { destination: "crm", gets: true, rule: null, why: "nothing leaves it out", body: null },
     ]);
     const refused = tryCall(makeSource(), { type: "track", userId: "u1" });
     assert.equal("code" in refused && refused.code, "missing_event");

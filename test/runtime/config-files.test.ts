@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { chmod, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { after, describe, it } from "node:test";
@@ -11,6 +11,7 @@ import {
   fileState,
   fileStateNow,
   findConfigFile,
+  listFolderLater,
   readConfigFile,
   readFileLater,
 } from "../../src/runtime/config-files.ts";
@@ -262,5 +263,38 @@ describe("the state of a file", () => {
     await writeFile(f.path("a"), "a");
     assert.equal(await fileState(f.path("none")), "ENOENT");
     assert.equal(await fileState(f.path("a/below")), "ENOTDIR");
+  });
+});
+
+describe("a folder", () => {
+  it("is listed in the order of names, without hidden files and the copies of editors", async () => {
+    using f = makeFolder();
+    for (const name of ["b.yaml", "a.yaml", "A.yaml", "a.yaml~", ".a.yaml.swp", ".#a.yaml", "..data"]) {
+      await writeFile(f.path(name), "");
+    }
+    const names = { ok: true, names: ["A.yaml", "a.yaml", "b.yaml"] };
+    assert.deepEqual(createResolve().folder(f.path("")), names);
+    assert.deepEqual(await listFolderLater(f.path("")), names);
+  });
+
+  it("says why it cannot be listed", async () => {
+    using f = makeFolder();
+    await writeFile(f.path("a"), "");
+    assert.deepEqual(await listFolderLater(f.path("none")), { ok: false, why: "no such folder" });
+    assert.deepEqual(createResolve().folder(f.path("a")), {
+      ok: false,
+      why: "it is not a folder",
+    });
+  });
+
+  it("has another state when a file is added or removed, and not when one is written or edited", async () => {
+    using f = makeFolder();
+    const folder = f.path("conf.d/");
+    assert.ok(await sees(folder, () => mkdir(folder)));
+    assert.ok(await sees(folder, () => writeFile(f.path("conf.d/a.yaml"), "a")));
+    assert.ok(!(await sees(folder, () => writeFile(f.path("conf.d/a.yaml"), "bb"))));
+    assert.ok(!(await sees(folder, () => writeFile(f.path("conf.d/.a.yaml.swp"), "bb"))));
+    assert.ok(await sees(folder, () => rename(f.path("conf.d/a.yaml"), f.path("conf.d/b.yaml"))));
+    assert.ok(await sees(folder, () => rm(f.path("conf.d/b.yaml"))));
   });
 });

@@ -34,7 +34,7 @@ async function exposeAll(): Promise<string> {
   metrics.rejected.row("website").add("invalid_call");
   metrics.unrouted.row("website").add("historical");
   const health = { url, state: "working", failingSince: null, lastFailure: null, nextTryAt: null } as const;
-  metrics.watch(() => [{ destination: "crm", webhooks: [health] }]);
+  metrics.watch(() => [{ destination: "crm", webhooks: [health], heldBack: { user: 0, rate: 0, concurrency: 0 } }]);
   const counts = async () => [{ destination: "crm", state: "waiting", count: 1 }] as const;
   const state = { writable: true, refusal: null, gone: null, full: null, crowding: null };
   metrics.expose({

@@ -59,7 +59,7 @@ describe("createMetrics", () => {
     metrics.declare(NAMES_OF_CRM);
     const { values } = parse(await metrics.text());
     const zeros = [...values].filter(([series]) => /"(crm|website)"/.test(series));
-    assert.equal(zeros.length, 6 + 1 + 2 * (9 + 13 + 2) + 3 + 1 + 2);
+    assert.equal(zeros.length, 6 + 1 + 2 * (9 + 13 + 2) + 3 + 2 + 2);
     for (const [series, value] of zeros)
       assert.equal(value, series.startsWith("fairlead_webhook_info") ? 1 : 0, series);
   });
@@ -79,12 +79,15 @@ describe("createMetrics", () => {
     metrics.declare(NAMES_OF_CRM);
     const well = { url: "", state: "working", failingSince: null, lastFailure: null, nextTryAt: null } as const;
     const down = { ...well, state: "down", failingSince: clock.now(), nextTryAt: clock.now() + 90_000 } as const;
-    metrics.watch(() => [{ destination: "crm", webhooks: [well, down] }]);
+    const heldBack = { user: 3, rate: 0, concurrency: 7 };
+    metrics.watch(() => [{ destination: "crm", webhooks: [well, down], heldBack }]);
     const { values } = parse(await metrics.text());
     const read = (name: string, webhook: string) => values.get(`${name}{destination="crm",webhook="${webhook}"}`);
     assert.deepEqual([read("fairlead_webhook_up", "1"), read("fairlead_webhook_up", "2")], [1, 0]);
     const wait = "fairlead_webhook_next_try_seconds";
     assert.deepEqual([read(wait, "1"), read(wait, "2")], [0, 90]);
+    const held = (by: string) => values.get(`fairlead_deliveries_held_back{destination="crm",by="${by}"}`);
+    assert.deepEqual(["user", "rate", "concurrency"].map(held), [3, 0, 7]);
     assert.equal(values.get('fairlead_webhook_info{destination="crm",webhook="2",host="b.example.com"}'), 1);
   });
 
@@ -238,9 +241,11 @@ const NAMES = [
   "fairlead_deliveries_settled_total",
   "fairlead_deliveries_replayed_total",
   "fairlead_deliveries_unserved",
+  "fairlead_deliveries_held_back",
   "fairlead_destination_paused",
   "fairlead_deliveries",
   "fairlead_oldest_waiting_seconds",
+  "fairlead_payloads_shortened_total",
   "fairlead_pruned_total",
   "fairlead_store_bytes",
   "fairlead_store_max_bytes",

@@ -30,7 +30,7 @@ const ACCEPT: readonly Fault[] = [
     let moved = (): void => {};
     return {
       changes(hear) {
-        moved = () => hear({ kind: "moved" });
+        moved = () => hear({ kind: "moved", what: "all" });
         changes(hear);
       },
       async append(entries) {

@@ -148,7 +148,7 @@ function configFacts(file: string, inspected: Loaded, daemon: DaemonFacts): Conf
     file,
     problems: inspected.problems,
     summary: summary(inspected),
-    modifiedAt: storedFile(file)?.modifiedAt ?? 0,
+    modifiedAt: Math.max(...inspected.configFiles.map((path) => storedFile(path)?.modifiedAt ?? 0)),
     daemon: said && { file: fullPathOf(said.file), readAt: Date.parse(said.readAt), refused: said.refused !== null },
   };
 }
@@ -195,10 +195,11 @@ function filesOf(daemon: DaemonFacts) {
   return { of: "daemon", ...openFilesOf(daemon.status.pid) } as const;
 }
 
-/** The files with secrets or events: the config if it contains a secret, the files that it names, and the outbox. */
+/** The files with secrets or events: those of the config that contain a secret, those that it names, and the outbox. */
 function guardedFiles({ file, inspected, outbox }: Installation): readonly GuardedFile[] {
   const secrets = new Set([...referredFiles(inspected), ...keyFiles(inspected.tree, file)]);
-  if (inspected.tree && ownSecrets(inspected.tree, inspected.origins).length > 0) secrets.add(file);
+  const written = inspected.tree ? ownSecrets(inspected.tree, inspected.origins) : [];
+  for (const { at } of written) secrets.add(inspected.placeOf(at).file);
   const guarded = [...secrets].map((path) => lookAtFile(path, "secrets"));
   return outbox?.postgres === null && storedFile(outbox.path)
     ? [...guarded, lookAtFile(outbox.path, "events")]
@@ -218,7 +219,8 @@ function keyFiles(tree: Tree | null, file: string): readonly string[] {
   const root = tree ?? undefined;
   const destinations = [...mapOf(child(root, "destinations")).values()];
   const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
-  const keys = [child(root, "ingest", "tls"), child(root, "outbox", "tls"), ...webhooks].map((part) =>
+  const notified = mapOf(child(root, "notify")).values();
+  const keys = [child(root, "ingest", "tls"), child(root, "outbox", "tls"), ...webhooks, ...notified].map((part) =>
     textOf(child(part, "key")),
   );
   return keys.flatMap((key) => (key === null ? [] : [fullPath(key, file)]));

@@ -128,7 +128,7 @@ function Rows({ deliveries, filter, refresh, more }: RowsOf): JSX.Element {
 type RowOf = { readonly one: Delivery; readonly chosen: boolean; readonly choose: () => void };
 
 function Row({ one, chosen, choose }: RowOf): JSX.Element {
-  const { id, state, source, type, userId, acceptedAt, attempts, dueAt, reason, status } = one;
+  const { id, state, source, type, userId, acceptedAt, attempts, dueAt, heldBack, reason, status } = one;
   return (
     <tr>
       <td>
@@ -152,7 +152,7 @@ function Row({ one, chosen, choose }: RowOf): JSX.Element {
         {dueAt === null ? null : (
           <span class="quiet">
             {" next: "}
-            <Next at={dueAt} absent="" />
+            {heldBack ? `waits for ${heldBack.why}` : <Next at={dueAt} absent="" />}
           </span>
         )}
       </td>

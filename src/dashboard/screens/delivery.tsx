@@ -54,7 +54,20 @@ const DID: Readonly<Record<string, string>> = {
 };
 
 function Summary({ one }: { readonly one: Detail }): JSX.Element {
-  const { destination, state, source, type, messageId, userId, acceptedAt, dueAt, settledAt, replayedAt, reason } = one;
+  const {
+    destination,
+    state,
+    source,
+    type,
+    messageId,
+    userId,
+    acceptedAt,
+    dueAt,
+    heldBack,
+    settledAt,
+    replayedAt,
+    reason,
+  } = one;
   return (
     <>
       <Facts
@@ -62,7 +75,7 @@ function Summary({ one }: { readonly one: Detail }): JSX.Element {
           ["State", <State state={state} />],
           ["Destination", <a href={pathTo("destinations", destination)}>{destination}</a>],
           ["Why", reason ?? (one.status === null ? "not tried yet" : `${one.url} answered ${one.status}`)],
-          ["Next attempt", <Next at={dueAt} absent="none" />],
+          ["Next attempt", heldBack ? `waits for ${heldBack.why}` : <Next at={dueAt} absent="none" />],
           ["Event", <a href={pathTo("events", messageId)}>{messageId}</a>],
           ["Call", `${type} from ${source}`],
           [

@@ -7,6 +7,7 @@ import { go, pathTo } from "../address.ts";
 import { usePolled } from "../api.ts";
 import { laidOut } from "../json.ts";
 import { Ago, Coded, Empty, Facts, Heading, Loaded, Moment, Section, State, Table } from "../parts.tsx";
+import * as words from "../words.ts";
 import { TryCall } from "./try-call.tsx";
 
 type Trail = Received<typeof trail>;
@@ -89,7 +90,7 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
           </Empty>
         ) : (
           <Table label="Deliveries of this event" head={["Delivery", "State", "Settled", "Why"]}>
-            {deliveries.map(({ id, state, settledAt, reason, served, destination }) => (
+            {deliveries.map(({ id, state, settledAt, heldBack, reason, served, destination }) => (
               <tr key={id}>
                 <th scope="row">
                   <a href={pathTo("deliveries", id)}>{id}</a>
@@ -101,7 +102,7 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
                   <Ago at={settledAt} absent="not yet" />
                 </td>
                 <td>
-                  {reason ?? ""}
+                  {heldBack ? `waits for ${heldBack.why}` : (reason ?? "")}
                   {served === "yes" || state !== "waiting" ? "" : ` (${destination} is ${served})`}
                 </td>
               </tr>
@@ -191,12 +192,19 @@ function Seen({ story: { seen } }: { readonly story: Trail }): JSX.Element | nul
   );
 }
 
-function Unknown({ story: { messageId, complete, rejectedSince } }: { readonly story: Trail }): JSX.Element {
+function Unknown({ story: { messageId, complete, rejectedSince, limited } }: { readonly story: Trail }): JSX.Element {
   return (
     <Empty title={`Nothing is known of ${messageId}`}>
       {complete ? "" : "Not everything that is kept was searched. "}
       It never came, or its source removed it from what is kept; refusals are remembered since{" "}
       <Ago at={rejectedSince} />. Look at the <a href="/refused">refused</a> ones.
+      {limited.map(({ source, code, since, until, requests }) => (
+        <span key={source}>
+          {" "}
+          From <Moment at={since} /> to <Moment at={until} />, {words.some(requests, "request", "requests")} of {source}{" "}
+          got {code}, of which only the last one is shown there.
+        </span>
+      ))}
     </Empty>
   );
 }

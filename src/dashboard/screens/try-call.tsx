@@ -4,6 +4,7 @@ import type { triedCall } from "../../wire/deliveries.ts";
 import type { Received } from "../../wire/fields.ts";
 import { pathTo } from "../address.ts";
 import { act, Refusal, toRefusal } from "../api.ts";
+import { laidOut } from "../json.ts";
 import { Coded, Empty, Problem, Section, State, Table } from "../parts.tsx";
 import { useHindrance, useStatus } from "../status.ts";
 
@@ -94,7 +95,7 @@ function Result({ of }: { readonly of: Tried | Refusal }): JSX.Element {
   if (results.length === 0) return <Empty title="The config has no destinations">A call goes nowhere.</Empty>;
   return (
     <Table label={`Who would get this call from ${source}`} head={["Destination", `From ${source}`, "Why"]}>
-      {results.map(({ destination, gets, rule, why }) => (
+      {results.map(({ destination, gets, rule, why, body }) => (
         <tr key={destination}>
           <th scope="row">
             <a href={pathTo("destinations", destination)}>{destination}</a>
@@ -104,6 +105,7 @@ function Result({ of }: { readonly of: Tried | Refusal }): JSX.Element {
           </td>
           <td>
             <Coded text={why} /> {rule === null ? null : <code>{rule}</code>}
+            {body === null ? null : <pre tabindex={0}>{laidOut(body)}</pre>}
           </td>
         </tr>
       ))}

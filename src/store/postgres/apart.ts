@@ -1,4 +1,5 @@
 import type { AttemptLog, DeliveryState, FinalAnswer } from "../../model/delivery.ts";
+import { storedBodyFor } from "../../model/payload.ts";
 import type { At, Ms } from "../../model/units.ts";
 import { type About, checksum, damaged, parseAbout } from "../segment.ts";
 import { bitsOf } from "./bits.ts";
@@ -142,6 +143,7 @@ export const COLUMNS = {
 type Row = Readonly<Record<keyof typeof COLUMNS, string | number | null>>;
 
 export function toRow(one: Apart & { readonly about: string }): Row {
+  const body = storedBodyFor(one.body, one.destination);
   return {
     event: one.id,
     destination: one.destination,
@@ -159,10 +161,10 @@ export function toRow(one: Apart & { readonly about: string }): Row {
     finals: one.finals.length === 0 ? null : JSON.stringify(one.finals),
     accepted_at: one.acceptedAt,
     about: one.about,
-    body: one.body,
+    body,
     log: one.log === null ? null : JSON.stringify(one.log),
     replayed_at: one.replayedAt,
-    sum: checksum(one.about, one.body),
+    sum: checksum(one.about, body),
   };
 }
 

@@ -87,7 +87,7 @@ async function madeAfterAll(tried: Done | null, { streams, counts, db, tell }: E
   } catch {
     // Nobody knows, while the database is away: should it be there, it is found once that can be read.
     counts.doubt([tried.held.stream]);
-    tell({ kind: "moved" });
+    tell({ kind: "moved", what: "all" });
     return null;
   }
 }

@@ -117,7 +117,7 @@ function createAppendGroup(parts: AppendParts): AppendGroup {
   return async function appendGroup(calls) {
     try {
       const receipts = await append(calls);
-      if (isInDoubt) tell({ kind: "moved" });
+      if (isInDoubt) tell({ kind: "moved", what: "all" });
       isInDoubt = false;
       engine.wrote(true);
       return receipts;

@@ -24,7 +24,7 @@ export function createPrune(engine: Engine): Prune {
       after = done.next;
       // A measurement wakes the janitor: one that has found nothing would wake itself forever.
       if (done.bytes > 0) size.add(-done.bytes);
-      if (done.moved > 0) tell({ kind: "moved" });
+      if (done.moved > 0) tell({ kind: "moved", what: "all" });
       if (Object.values(done.counts).some((count) => count > 0)) return done.counts;
       if (after === 0) return null;
     }

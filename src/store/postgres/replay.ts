@@ -44,14 +44,14 @@ export function createReplaySteps({ engine, isForgotten, superseding }: ReplayPa
         // Bits first: everything locks rows of `progress` before those of `tried`.
         const done = [...(await replayBits(tx, allowed)), ...(await replayRows(tx, allowed))];
         await counts.add(tx, done.flatMap(toChanges));
-        if (done.length > 0) await news.announce(tx, "moved");
+        if (done.length > 0) await news.announce(tx, "moved", "retries");
         return done.map(({ one }) => one);
       });
     },
     hurry({ id, destination }) {
       return write("send now", async (tx) => {
         const hurried = await tx.query(HURRY, [tx.now, id, destination]);
-        if (hurried.length > 0) await news.announce(tx, "moved");
+        if (hurried.length > 0) await news.announce(tx, "moved", "retries");
         return hurried.length > 0 ? "hurried" : "due";
       });
     },

@@ -7,6 +7,7 @@ import {
   withAttempts,
 } from "../../model/delivery.ts";
 import type { Fault } from "../../model/fault.ts";
+import { storedBodyFor } from "../../model/payload.ts";
 import type { Cancel, Store } from "../../model/ports.ts";
 import { type At, type Ms, SECOND } from "../../model/units.ts";
 import { UNWRITTEN } from "../room.ts";
@@ -142,7 +143,8 @@ function noteSettled(one: Item, held: ReadonlyMap<number, number>, { counts, siz
   const { delivery, settlement } = one;
   const { stream, segment } = placeOf(delivery.ref);
   if (!streams.hasKept({ stream, epoch: held.get(stream) ?? 0 })) return;
-  if (segment > 0 && !isFirstSuccess(one)) size.add(Buffer.byteLength(delivery.body) + ROW);
+  if (segment > 0 && !isFirstSuccess(one))
+    size.add(Buffer.byteLength(storedBodyFor(delivery.body, delivery.destination)) + ROW);
   if (settlement.state === "waiting") return;
   counts.note(stream, delivery.destination, "waiting", -1);
   counts.note(stream, delivery.destination, settlement.state, 1);

@@ -23,6 +23,7 @@ import type { Engine } from "./engine.ts";
 import { OutboxRefused } from "./errors.ts";
 import { createGate } from "./gate.ts";
 import { createReads } from "./lookup.ts";
+import { createMarks } from "./marks.ts";
 import { createForgetting, createMembers, openBatch } from "./members.ts";
 import { prepareSchema } from "./migrate.ts";
 import { openNews } from "./news.ts";
@@ -163,7 +164,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
   const intake = createIntakes(engine, { ...users, notices, room, caughtUp });
   const lookup = createLookup({ reads: createReads(db), clock, timeline, caughtUp });
   const steps = createReplaySteps({ engine, ...users });
-  const moved = (): void => tell({ kind: "moved" });
+  const moved = (): void => tell({ kind: "moved", what: "retries" });
   const rounds = await startRounds(engine);
 
   return {
@@ -180,6 +181,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
     members: createMembers(engine, users),
     deletions: createStoredDeletions({ engine, ...users, notices, room, maintenance }),
     clocks: await openStoredClocks(engine),
+    marks: createMarks(engine),
     health: createHealth(engine, { room, writer, size, options }),
     timeline,
     sharing: createSharing(engine),
@@ -250,8 +252,8 @@ async function startRounds({
   pace,
 }: Engine): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController();
-  const moved = (): void => tell({ kind: "moved" });
-  news.on("moved", moved, { missed: moved });
+  const moved = (): void => tell({ kind: "moved", what: "all" });
+  news.on("moved", (what) => tell({ kind: "moved", what: what === "retries" ? what : "all" }), { missed: moved });
   news.on("work", () => tell({ kind: "work" }));
   news.on("withdrawn", (deliveries) =>
     tell({ kind: "withdrawn", deliveries: deliveries as readonly DeliveryKey[], elsewhere: true }),

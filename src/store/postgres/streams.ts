@@ -117,7 +117,7 @@ export async function openStreams(parts: StreamsParts): Promise<Streams> {
       } catch (error) {
         if (error instanceof CommitLost) {
           counts.doubt([...state.held.keys()]);
-          parts.tell({ kind: "moved" });
+          parts.tell({ kind: "moved", what: "all" });
         }
         throw error;
       }
@@ -217,7 +217,7 @@ async function recountDoubts(state: State, parts: StreamsParts): Promise<void> {
     throw error;
   }
   state.isForgetful = false;
-  if (isForgetful) tell({ kind: "moved" });
+  if (isForgetful) tell({ kind: "moved", what: "all" });
 }
 
 /**
@@ -274,7 +274,7 @@ async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
       }
     } finally {
       // What waits in them is read also if another one is locked.
-      if (taken > 0) tell({ kind: "moved" });
+      if (taken > 0) tell({ kind: "moved", what: "all" });
     }
   });
 }
@@ -318,7 +318,7 @@ async function retake(stream: number, state: State, parts: StreamsParts): Promis
   state.home = await claimHome(parts.db, parts);
   keep(state, state.home, parts);
   // Something may wait in it.
-  parts.tell({ kind: "moved" });
+  parts.tell({ kind: "moved", what: "all" });
 }
 
 /** Remembers the epoch in which a stream is held now. */
@@ -333,7 +333,7 @@ function keep(state: State, { stream, epoch }: Held, parts: StreamsParts): void 
   if (isGap || before === undefined) state.takenIn.set(stream, epoch);
   state.held.set(stream, epoch);
   if (state.home.stream === stream) state.home = { stream, epoch };
-  if (isGap) parts.tell({ kind: "moved" });
+  if (isGap) parts.tell({ kind: "moved", what: "all" });
 }
 
 /** Its new holder counts what was written in it, and delivers what waits. */

@@ -4,12 +4,14 @@ import { MB } from "../../model/units.ts";
 import {
   destinationBusy,
   type Redirect,
+  type Rewrite,
   type WaitingDeliveries,
   type Withdraw,
   type Withdrawal,
 } from "../../model/waiting-deliveries.ts";
 import { DISCARDED, hasAlready } from "../replay.ts";
-import { MASK, masksOf, setApart } from "./apart.ts";
+import { type About, checksum } from "../segment.ts";
+import { type Apart, MASK, masksOf, setApart } from "./apart.ts";
 import type { Change } from "./counts.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
@@ -49,7 +51,7 @@ export function createWaiting(engine: WaitingParts): WaitingDeliveries {
         if (moved.length > 0) await news.announce(tx, "moved");
         return { moved: moved.length, doubled: doubled.length, more: await isLeft(kept, by.from) };
       });
-      if (!isFault(moved) && moved.moved > 0) tell({ kind: "moved" });
+      if (!isFault(moved) && moved.moved > 0) tell({ kind: "moved", what: "all" });
       return moved;
     },
   };
@@ -203,7 +205,7 @@ const GIVE_UP = `WITH ${LOCKED}
 type Page = Redirect & { readonly limit: number };
 type PageDone = { readonly moved: readonly Waiting[]; readonly doubled: readonly Waiting[] };
 
-async function movePage(tx: Tx, { from, to, limit }: Page): Promise<PageDone> {
+async function movePage(tx: Tx, { from, to, rewrite, limit }: Page): Promise<PageDone> {
   const kept = createKept(tx);
   await tx.query(ONE_AT_A_TIME);
   const events = (await kept.waitingFor(from, limit)).map(({ id }) => id);
@@ -215,17 +217,19 @@ async function movePage(tx: Tx, { from, to, limit }: Page): Promise<PageDone> {
   );
   const found = events.flatMap((id) => waiting.get(id) ?? []);
   const there = new Set((await tx.query<{ id: number }>(THERE, [events, to])).map(({ id }) => id));
-  const opened = await withBodies(kept, found, MOST_BODY, ({ id }) => there.has(id));
+  const opened = await withBodies(kept, found, MOST_BODY, ({ id }) => rewrite !== undefined || there.has(id));
   const { free = [], taken = [] } = Object.groupBy(opened, ({ id }) => (there.has(id) ? "taken" : "free"));
   const doubled = await giveUp(tx, taken, hasAlready(to));
-  return { moved: await moveTo(tx, free, to), doubled };
+  const moved = await moveTo(tx, free, to);
+  if (rewrite) await rewriteMoved(tx, moved, { to, rewrite });
+  return { moved, doubled };
 }
 
 /**
  * Makes these wait for another destination, as ones that were never tried. Answers those that still waited: an attempt for a
  * delivery with a row of its own may have ended.
  */
-async function moveTo(tx: Tx, free: readonly Waiting[], to: string): Promise<readonly Waiting[]> {
+async function moveTo<T extends Waiting>(tx: Tx, free: readonly T[], to: string): Promise<readonly T[]> {
   const { bit = [], row = [] } = Object.groupBy(free, ({ kind }) => kind);
   const names = row.length === 0 ? [] : await tx.query<{ id: number }>(MOVE_ROWS, [...keysOf(row), to]);
   const ids = new Set(names.map(({ id }) => id));
@@ -240,6 +244,56 @@ async function moveTo(tx: Tx, free: readonly Waiting[], to: string): Promise<rea
   }
   return [...bit, ...rows];
 }
+
+type Rewriting = { readonly to: string; readonly rewrite: Rewrite };
+type RowOfBody = { readonly id: number; readonly about: string; readonly body: string };
+
+/** Gives deliveries that have moved the bodies of their new destination. Those that are bits get rows of their own. */
+async function rewriteMoved(tx: Tx, moved: readonly Opened[], { to, rewrite }: Rewriting): Promise<void> {
+  const kept = createKept(tx);
+  const abouts = new Map<number, readonly About[]>();
+  const apart: Apart[] = [];
+  for (const { id, segment, stream, acceptedAt, body } of moved.filter(({ kind }) => kind === "bit")) {
+    const about = abouts.get(segment) ?? (await kept.about(segment));
+    abouts.set(segment, about);
+    const [source, type, messageId] = about[id - segment] ?? [];
+    if (body === null || source === undefined || type === undefined || messageId === undefined) continue;
+    const own = rewrite(body, { source, type, messageId });
+    const place = { id, destination: to, stream, segment, acceptedAt, dueAt: acceptedAt };
+    if (own !== body) apart.push({ ...place, ...UNTRIED, body: own });
+  }
+  await setApart(tx, "waiting", apart);
+  const ids = moved.flatMap(({ id, kind }) => (kind === "row" ? [id] : []));
+  if (ids.length === 0) return;
+  const changed = (await tx.query<RowOfBody>(BODIES, [ids, to])).flatMap(({ id, about, body }) => {
+    const [source, type, messageId]: About = JSON.parse(about);
+    const own = rewrite(body, { source, type, messageId });
+    return own === body ? [] : [{ id, body: own, sum: checksum(about, own) }];
+  });
+  const columns = [changed.map(({ id }) => id), changed.map(({ body }) => body), changed.map(({ sum }) => sum)];
+  if (changed.length > 0) await tx.query(REWRITE, [...columns, to]);
+}
+
+const UNTRIED = {
+  state: "waiting",
+  attempts: 0,
+  firstAttemptAt: null,
+  attemptedAt: null,
+  stoodStill: 0,
+  settledAt: null,
+  url: null,
+  status: null,
+  reason: null,
+  finals: [],
+  log: null,
+  replayedAt: null,
+} as const;
+
+const BODIES = "SELECT event AS id, about, body FROM tried WHERE event = ANY ($1::bigint[]) AND destination = $2";
+
+const REWRITE = `UPDATE tried t SET body = r.body, sum = r.sum
+  FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS r (event, body, sum)
+  WHERE t.event = r.event AND t.destination = $4`;
 
 /** Two moves to the same destination could give it an event twice: what it has not been given yet cannot be locked. */
 const ONE_AT_A_TIME = "SELECT FROM meta WHERE name = 'schema' FOR NO KEY UPDATE";

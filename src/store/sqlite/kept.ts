@@ -38,6 +38,8 @@ export type Kept = Keeper &
     rowsDown(before: Name, floor: number, limit: number): readonly ListedDelivery[];
     /** The body of a delivery; `{}` if it is not kept any more. */
     body(place: Name): string;
+    /** What a delivery that waits is about. */
+    event(one: Waiting): Pick<ListedDelivery, "source" | "type" | "messageId">;
     /** Who took a delivery that its first attempt delivered. */
     deliveredBy(place: Place): Delivered | null;
     /** The waiting deliveries of an event. */
@@ -76,6 +78,14 @@ export function createKept(db: Database, rows: SegmentRows): Kept {
       if (row !== undefined) return row;
       const segment = segmentOf(id)?.first;
       return segment === undefined ? "{}" : (texts.bodies(segment)[id - segment] ?? "{}");
+    },
+    event({ kind, id, segment, destination }) {
+      const row = kind === "row" ? sql.rowsOf.all(id).find((one) => one.destination === destination) : undefined;
+      if (row) return fromRow(row);
+      const about = texts.about(segment)[id - segment];
+      if (about === undefined) throw damaged(segment, `it does not say what event ${id} is`);
+      const [source, type, messageId] = about;
+      return { source, type, messageId };
     },
     deliveredBy({ id, segment, destination }) {
       const found = letters(segment).find((one) => one.destination === destination);

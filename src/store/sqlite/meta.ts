@@ -1,8 +1,8 @@
-import type { Clock } from "../../model/ports.ts";
+import type { Clock, Marks } from "../../model/ports.ts";
 import type { Report } from "../../model/report.ts";
 import { type At, MINUTE, type Ms } from "../../model/units.ts";
 import { createTimeline, type KeptTimeline, type Memory } from "../timeline.ts";
-import type { Keeper } from "./commits.ts";
+import type { Commits, Keeper } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import { newestIn } from "./stored-tail.ts";
 
@@ -52,6 +52,34 @@ export function createMeta(db: Database, { clock, report }: { readonly clock: Cl
       writing = null;
     },
   };
+}
+
+type MarksParts = { readonly commits: Pick<Commits, "add">; readonly meta: Pick<Meta, "touch"> };
+
+/** Marks are rows beside those of the time. Their names have a slash, which those have not. */
+export function createMarks(db: Database, { commits, meta }: MarksParts): Marks {
+  const read = db.prepare<[string, string], { name: string; value: number }>(
+    "SELECT name, value FROM meta WHERE substr(name, 1, length(?)) = ?",
+  );
+  const write = db.prepare<[string, number]>(
+    "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+  );
+  const remove = db.prepare<[string]>("DELETE FROM meta WHERE name = ?");
+
+  return {
+    all: async (prefix) => new Map(read.all(prefix, prefix).map(({ name, value }) => [name, value])),
+    save: (marks) => commits.add({ rows: marks.size, run: () => writeAll(marks), keepsUp: true }),
+  };
+
+  function writeAll(marks: ReadonlyMap<string, number | null>): null {
+    for (const [name, value] of marks) {
+      if (value === null) remove.run(name);
+      else write.run(name, value);
+    }
+    // After a crash the store's time continues from here, so that no mark lies in the future.
+    meta.touch();
+    return null;
+  }
 }
 
 type Written = { readonly at: At; readonly shift: Ms | null };

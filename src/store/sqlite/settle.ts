@@ -1,5 +1,6 @@
 import type { Delivery, SettledState, Settlement } from "../../model/delivery.ts";
 import { type AttemptLog, NO_ATTEMPTS, withAttempts } from "../../model/delivery.ts";
+import { storedBodyFor } from "../../model/payload.ts";
 import type { At } from "../../model/units.ts";
 import { checksum, damaged } from "../segment.ts";
 import { type Delivered, logOfFirst } from "../takers.ts";
@@ -64,6 +65,8 @@ type Tried = {
   giveUp(tx: Tx, place: TriedPlace, reason: string): void;
   /** Moves a waiting delivery to another destination, as one that was never tried. */
   move(tx: Tx, place: TriedPlace, to: string): void;
+  /** Gives a delivery another body. */
+  rewrite(tx: Tx, place: TriedPlace, body: string): void;
   /** Makes a delivery that is in this state wait again, with all of its time. Answers false if there is none. */
   replay(tx: Tx, place: TriedPlace, from: SettledState): boolean;
   /** Makes a waiting delivery due now. Answers false if it is due already, or if there is none. */
@@ -82,13 +85,19 @@ type NewRow = Pick<Delivery, "id" | "destination" | "dueAt" | "attempts" | "stoo
 };
 
 export function createTried(db: Database): Tried {
-  const { insert, update, giveUp, move, replay, hurry, readBy, readLog, find } = prepare(db);
+  const { insert, update, giveUp, move, rewrite, replay, hurry, readBy, readLog, find } = prepare(db);
 
   return {
     add({ now }, { id, destination, segment, dueAt, attempts, stoodStill, acceptedAt, body }, again) {
       const waiting = [id, destination, dueAt, attempts, stoodStill, acceptedAt] as const;
       const before = again ? [now, JSON.stringify(again.log)] : [null, null];
-      const { changes } = insert.run(...waiting, ...before, String(id - segment), body, segment);
+      const { changes } = insert.run(
+        ...waiting,
+        ...before,
+        String(id - segment),
+        storedBodyFor(body, destination),
+        segment,
+      );
       // The delivery would be lost. The error rolls the transaction back.
       if (changes !== 1) throw damaged(segment, "it has no contents");
     },
@@ -104,6 +113,7 @@ export function createTried(db: Database): Tried {
     },
     giveUp: ({ now }, { id, destination }, reason) => void giveUp.run(now, reason, id, destination),
     move: (_tx, { id, destination }, to) => void move.run(to, id, destination),
+    rewrite: (_tx, { id, destination }, body) => void rewrite.run(body, body, id, destination),
     replay({ now }, { id, destination }, from) {
       const by = readBy.get(id, destination);
       const log = by ? JSON.stringify(logOfFirst(by)) : null;
@@ -140,6 +150,9 @@ function prepare(db: Database) {
     `UPDATE tried SET destination = ?, due_at = accepted_at, attempts = 0, first_attempt_at = NULL, attempted_at = NULL,
        replayed_at = NULL, stood_still = 0, reason = NULL, finals = NULL, log = NULL WHERE event = ? AND destination = ? AND state = 'waiting'`,
   );
+  const rewrite = db.prepare<[string, string, number, string]>(
+    "UPDATE tried SET body = ?, sum = checksum(about, ?) WHERE event = ? AND destination = ?",
+  );
   const replay = db.prepare<[At, At, string | null, number, string, SettledState]>(
     `UPDATE tried SET state = 'waiting', due_at = ?, replayed_at = ?, log = coalesce(log, ?), attempts = 0, first_attempt_at = NULL,
        attempted_at = NULL, stood_still = 0, settled_at = NULL, url = NULL, status = NULL, reason = NULL, finals = NULL
@@ -157,5 +170,5 @@ function prepare(db: Database) {
     .prepare<[number, string], string | null>("SELECT log FROM tried WHERE event = ? AND destination = ?")
     .pluck();
   const find = db.prepare<[number, string]>("SELECT 1 FROM tried WHERE event = ? AND destination = ?");
-  return { insert, update, giveUp, move, replay, hurry, readBy, readLog, find };
+  return { insert, update, giveUp, move, rewrite, replay, hurry, readBy, readLog, find };
 }

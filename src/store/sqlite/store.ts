@@ -17,7 +17,7 @@ import { createIndexCheck } from "./index-check.ts";
 import { findLostCommits } from "./log-check.ts";
 import { createReads } from "./lookup.ts";
 import { createMembers } from "./members.ts";
-import { createMeta, type Meta } from "./meta.ts";
+import { createMarks, createMeta, type Meta } from "./meta.ts";
 import { createNotices } from "./notices.ts";
 import { createPrune, createSize, type PruneRows, type Size } from "./prune.ts";
 import { createBacklog, createReadQueue } from "./queues.ts";
@@ -95,6 +95,8 @@ function requireSame(db: Database, { path, disk }: StoreOptions, before: FileMar
 type Changes = {
   hear(listener: (change: StoreChange) => void): void;
   moved(): void;
+  /** Deliveries were sent again. */
+  replayed(): void;
   crowded(): void;
   withdrawn(deliveries: readonly Withdrawn[]): void;
 };
@@ -105,7 +107,8 @@ function createChanges(): Changes {
     hear(next) {
       listener = next;
     },
-    moved: () => listener({ kind: "moved" }),
+    moved: () => listener({ kind: "moved", what: "all" }),
+    replayed: () => listener({ kind: "moved", what: "retries" }),
     crowded: () => listener({ kind: "crowded" }),
     withdrawn: (deliveries) => listener({ kind: "withdrawn", deliveries }),
   };
@@ -168,10 +171,11 @@ function createStore(db: Database, surroundings: Surroundings, options: StoreOpt
     prune: createPrunePort(createPrune(db, tables, flush), { commits, report, moved }),
     lookup,
     waiting: createWaiting(tables, { commits, moved }),
-    replay: createReplay({ steps: replaySteps, clock, lookup, room, moved }),
+    replay: createReplay({ steps: replaySteps, clock, lookup, room, moved: changes.replayed }),
     deletions: createStoredDeletions(db, { tables, clock, commits, room, size, notices, report }),
     members: createMembers(db, { tables, commits, waits: withdrawal.waits }),
     clocks: createStoredClocks(db, { commits, meta }),
+    marks: createMarks(db, { commits, meta }),
     health: createHealth({ commits, meta, size, room, presence, bounds }),
     rescue: createRescue(db, options),
     timeline: meta.timeline,

@@ -1,6 +1,6 @@
 import type { DeliveryKey } from "../../model/delivery.ts";
 import { MB } from "../../model/units.ts";
-import type { WaitingDeliveries, Withdrawal } from "../../model/waiting-deliveries.ts";
+import type { Redirect, WaitingDeliveries, Withdrawal } from "../../model/waiting-deliveries.ts";
 import { DISCARDED, hasAlready } from "../replay.ts";
 import type { Commits, Tx } from "./commits.ts";
 import type { Waiting } from "./kept.ts";
@@ -13,8 +13,9 @@ type WaitingParts = { readonly commits: Commits; readonly moved: () => void };
 
 /** Discards or moves, page by page, the waiting deliveries of a destination that is not served. */
 export function createWaiting(tables: Tables, { commits, moved }: WaitingParts): WaitingDeliveries {
-  const { counts, progress, tried, kept } = tables;
+  const { progress, tried, kept } = tables;
   const giveUp = createGiveUp(tables);
+  const moveOne = createMove(tables);
 
   return {
     discard(destination, limit) {
@@ -26,11 +27,12 @@ export function createWaiting(tables: Tables, { commits, moved }: WaitingParts):
         },
       });
     },
-    async move({ from, to }, limit) {
+    async move(redirect, limit) {
+      const { from, to } = redirect;
       const run = (tx: Tx) => {
         let doubled = 0;
         const done = forEachWaiting(from, limit, (one) => {
-          if (!isThere(tx, one, to)) return moveOne(tx, one, to);
+          if (!isThere(tx, one, to)) return moveOne(tx, one, redirect);
           doubled += 1;
           return giveUp(tx, one, hasAlready(to));
         });
@@ -61,14 +63,25 @@ export function createWaiting(tables: Tables, { commits, moved }: WaitingParts):
     const there = { ...one, destination };
     return (progress.letter(tx, there) ?? "-") !== "-" || tried.has(there);
   }
+}
 
-  function moveOne(tx: Tx, one: Waiting, to: string): number {
+/** Moves a waiting delivery. Answers how many bytes of bodies were written. */
+function createMove(tables: Tables): (tx: Tx, one: Waiting, redirect: Redirect) => number {
+  const { counts, progress, tried, kept } = tables;
+  return function move(tx, one, { to, rewrite }) {
+    const stored = rewrite ? kept.body(one) : "";
+    const body = rewrite ? rewrite(stored, kept.event(one)) : stored;
+    const there = { ...one, destination: to };
     progress.move(tx, one, to);
     if (one.kind === "row") tried.move(tx, one, to);
+    if (body !== stored) {
+      if (one.kind === "letter") setApart(tx, there, { tables, body });
+      else tried.rewrite(tx, there, body);
+    }
     counts.add(tx, one.destination, "waiting", -1);
     counts.add(tx, to, "waiting", 1);
-    return one.size;
-  }
+    return Math.max(body.length, one.size);
+  };
 }
 
 export type Withdrawn = DeliveryKey;
@@ -98,20 +111,22 @@ export function createWithdraw(tables: Tables): WithdrawRows {
 /** Fails a waiting delivery without another attempt. Answers how many bytes of bodies were written. */
 type GiveUp = (tx: Tx, one: Waiting, reason: string) => number;
 
-function createGiveUp({ counts, progress, tried, kept }: Tables): GiveUp {
+function createGiveUp(tables: Tables): GiveUp {
+  const { counts, tried, kept } = tables;
   return function giveUp(tx, one, reason) {
-    const bytes = one.kind === "letter" ? setApart(tx, one) : one.size;
+    const bytes = one.kind === "letter" ? setApart(tx, one, { tables, body: kept.body(one) }) : one.size;
     tried.giveUp(tx, one, reason);
     counts.add(tx, one.destination, "waiting", -1);
     counts.add(tx, one.destination, "failed", 1);
     return bytes;
   };
+}
 
-  function setApart(tx: Tx, one: Waiting): number {
-    const body = kept.body(one);
-    const acceptedAt = kept.segmentOf(one.id)?.acceptedAt ?? tx.now;
-    progress.setApart(tx, one, tx.now);
-    tried.add(tx, { ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
-    return body.length;
-  }
+/** Gives a letter a row of its own. Answers how many bytes of bodies were written. */
+function setApart(tx: Tx, one: Waiting, { tables, body }: { readonly tables: Tables; readonly body: string }): number {
+  const { progress, tried, kept } = tables;
+  const acceptedAt = kept.segmentOf(one.id)?.acceptedAt ?? tx.now;
+  progress.setApart(tx, one, tx.now);
+  tried.add(tx, { ...one, body, acceptedAt, dueAt: acceptedAt, attempts: 0, stoodStill: 0 });
+  return body.length;
 }

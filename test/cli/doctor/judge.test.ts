@@ -236,9 +236,13 @@ describe("fairlead doctor, of webhooks", () => {
   it("says which it could not look at", async () => {
     assert.deepEqual(judge({ kind: "behind proxy", proxy: "proxy:3128" }), ["skipped behind_proxy"]);
     assert.deepEqual(judge({ kind: "unknown", why: "its url cannot be known here" }), ["skipped unseen"]);
-    const none = { tree: null, config: null, problems: [], files: [], origins: new Map(), lineOf: () => 1 };
-    const resolve = { env: () => undefined, file: () => assert.fail(), credential: () => assert.fail() };
-    const found = await examineWebhooks({ inspected: none, file: "/c.yaml", resolve }, createFalseClock());
+    const none = { tree: null, config: null, problems: [], files: [], origins: new Map(), configFiles: [] };
+    const fail = () => assert.fail();
+    const resolve = { env: () => undefined, file: fail, folder: fail, credential: fail };
+    const found = await examineWebhooks(
+      { inspected: { ...none, placeOf: fail }, file: "/c.yaml", resolve },
+      createFalseClock(),
+    );
     assert.deepEqual(codes(found), ["skipped none"]);
   });
 });

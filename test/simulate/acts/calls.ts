@@ -69,7 +69,15 @@ function hearReceipts(world: World, { entries, life }: Sent, { json, bad }: Rece
 
 type Rejected = { readonly index: number; readonly code: string };
 
-const REFUSALS = ["store_full", "store_failed", "stopping", "user_suppressed", "overloaded"];
+const REFUSALS = [
+  "store_full",
+  "store_failed",
+  "stopping",
+  "user_suppressed",
+  "overloaded",
+  "rate_limited",
+  "source_full",
+];
 
 function hearRefusal(world: World, entries: readonly Entry[], { status, json }: Answer): void {
   meet(world, `refused: ${json.code}`);

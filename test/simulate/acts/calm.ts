@@ -1,6 +1,7 @@
 import { GB, MINUTE, SECOND } from "../../../src/model/units.ts";
 import type { Act } from "../acts.ts";
 import { checkPrompt } from "../checks/turns.ts";
+import { checkWaitingBytes } from "../checks/waiting.ts";
 import { advance } from "../world/ask.ts";
 import { ALL_MANNERS, type Manner } from "../world/network.ts";
 import { nameOf, readRows } from "../world/rows.ts";
@@ -99,6 +100,7 @@ async function checkQuiet(world: World): Promise<void> {
   await world.engine.revive(world);
   const rows = await readRows(world);
   const served = DESTINATIONS.filter((name) => isServed(world.shape, name) && !rows.paused.has(name));
+  if (!world.engine.trouble) await checkWaitingBytes(world, rows);
   for (const row of rows.deliveries.values()) {
     if (row.state === "waiting" && served.includes(row.destination as never))
       wrong(world, `${nameOf(row)} waits, though all is well`);

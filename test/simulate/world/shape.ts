@@ -28,6 +28,9 @@ export type Shape = {
   readonly concurrency: number;
   /** Requests a second to each destination, and at once; 0: as many as it takes. */
   readonly rate: number;
+  /** Calls a second of each source, and at once; and bytes of it that may wait. 0: any number. */
+  readonly callRate: number;
+  readonly maxWaiting: number;
   readonly maxSize: number;
   readonly freeDisk: number;
   readonly keepDelivered: Ms;
@@ -52,6 +55,8 @@ export const FIRST_SHAPE: Shape = {
   cutoff: 10 * MINUTE,
   concurrency: 64,
   rate: 0,
+  callRate: 0,
+  maxWaiting: 0,
   maxSize: GB,
   freeDisk: 0,
   keepDelivered: DAY,
@@ -88,12 +93,16 @@ export function headerOf(destination: string, { header }: DestinationShape): str
 
 export function toConfig(shape: Shape, path: string): Config {
   const { cutoff, concurrency, rate, maxSize, freeDisk, keepDelivered, keepFailed } = shape;
+  const limits = {
+    rate: shape.callRate === 0 ? null : { requests: shape.callRate, per: SECOND, burst: shape.callRate },
+    maxWaiting: shape.maxWaiting === 0 ? null : { bytes: shape.maxWaiting, share: null },
+  };
   const listed = DESTINATIONS.filter((name) => shape.destinations[name].listed);
   return makeConfig({
     delivery: { timeout: 5 * SECOND, cutoff, concurrency },
     outbox: { path, postgres: null, maxSize, freeDisk, keepDelivered, keepFailed },
     sources: SOURCES.map((name) =>
-      makeSource({ name, writeKey: new Secret(keyOf(name)), type: name === "website" ? "web" : "server" }),
+      makeSource({ name, writeKey: new Secret(keyOf(name)), type: name === "website" ? "web" : "server", ...limits }),
     ),
     destinations: listed.map((name) => {
       const one = shape.destinations[name];

@@ -1,0 +1,146 @@
+import { type Certificate, type Config, type Destination, receiversOf } from "../model/config.ts";
+import type { Pauses } from "../model/destination-clock.ts";
+import type { StoreHealth } from "../model/disk.ts";
+import type { Fact } from "../model/notice.ts";
+import type { Backlog, Clock } from "../model/ports.ts";
+import type { Sharing } from "../model/sharing.ts";
+import type { ConfigStatus, Health } from "../model/status.ts";
+import type { Timeline } from "../model/timeline.ts";
+import { type At, DAY, formatDuration, formatSize, MINUTE, type Ms } from "../model/units.ts";
+import { shortTime } from "./message.ts";
+
+export type FactsWorld = {
+  readonly config: () => Config;
+  readonly webhooks: Health;
+  readonly pauses: Pick<Pauses, "since">;
+  readonly health: Pick<StoreHealth, "state">;
+  readonly backlog: Pick<Backlog, "counts">;
+  readonly sharing: Pick<Sharing, "leads"> | null;
+  readonly timeline: Timeline;
+  readonly lastReload: () => ConfigStatus;
+  /** The name of this machine: of daemons that share an outbox, each tells of its own config and clock. */
+  readonly host: string;
+  readonly clock: Pick<Clock, "now" | "wall">;
+};
+
+/** Everything that can be told of, as it is now. Rejects when the store fails: then nothing is known. */
+export async function gatherFacts(world: FactsWorld): Promise<readonly Fact[]> {
+  return [
+    ...(await ofDestinations(world)),
+    await ofOutbox(world),
+    ofConfig(world),
+    ...world.config().certificates.map((certificate) => ofCertificate(certificate, world)),
+    ofClock(world),
+  ];
+}
+
+/** A destination that was asked for less long says little: a single event may have been the cause. */
+const SHORTEST_FAILING: Ms = MINUTE;
+
+async function ofDestinations(world: FactsWorld): Promise<readonly Fact[]> {
+  const served = receiversOf(world.config()).filter(({ enabled }) => enabled);
+  const facts = served.map((destination) => ofDestination(destination, world));
+  if (facts.every(({ state }) => state !== "bad")) return facts;
+  const waiting = (await world.backlog.counts()).filter(({ state }) => state === "waiting");
+  return facts.map((fact) => {
+    const count = waiting.find(({ destination }) => destination === fact.subject)?.count ?? 0;
+    if (fact.state !== "bad") return fact;
+    const says = `${fact.says}; ${count} ${count === 1 ? "delivery waits" : "deliveries wait"}`;
+    return { ...fact, says, details: { ...fact.details, waiting: count } };
+  });
+}
+
+function ofDestination(destination: Destination, { webhooks, pauses, timeline, clock }: FactsWorld): Fact {
+  const { name } = destination;
+  const { state, failingSince, lastError } = webhooks.of(destination);
+  const fact = { kind: "destination_failing", subject: name } as const;
+  // What an operator has stopped is neither working nor failing; nor is what was not asked yet.
+  if (pauses.since(name) !== null || state === "untried") return { ...fact, ...NOTHING, state: "unknown" };
+  if (failingSince === null || lastError === null) return { ...fact, ...NOTHING, state: "fine" };
+  if (lastError.at - failingSince < SHORTEST_FAILING) return { ...fact, ...NOTHING, state: "unknown" };
+  const lasts = formatDuration(clock.now() - failingSince);
+  const reason = withoutQueries(lastError.reason);
+  return {
+    ...fact,
+    state: "bad",
+    since: failingSince,
+    says: `${name} has taken nothing for ${lasts}, since ${shortTime(timeline.toWall(failingSince))}: ${reason}`,
+    details: { url: lastError.url, reason },
+  };
+}
+
+const NOTHING = { since: 0, says: "", details: {} } as const;
+
+/** A Location may have a token in its query. */
+function withoutQueries(reason: string): string {
+  return reason.replace(/[?#]\S*/g, "");
+}
+
+/** Where it is told, and where it is over. */
+const CROWDED = 0.8;
+const ROOMY = 0.75;
+
+/** Of daemons that share it, the one that cleans it up tells of it. */
+async function ofOutbox({ health, sharing, clock }: FactsWorld): Promise<Fact> {
+  const fact = { kind: "outbox_nearly_full", subject: "the outbox" } as const;
+  if (sharing !== null && !sharing.leads()) return { ...fact, ...NOTHING, state: "elsewhere" };
+  const { size, crowding, full } = await health.state();
+  const { used, max, free } = size;
+  const isBad = used >= max * CROWDED || crowding !== null || full !== null;
+  if (!isBad) return { ...fact, ...NOTHING, state: used < max * ROOMY ? "fine" : "unknown" };
+  const left = free === null ? "" : `, ${formatSize(free)} of its disk free`;
+  const share = Math.floor((used * 100) / max);
+  return {
+    ...fact,
+    state: "bad",
+    since: clock.now(),
+    says: `the outbox is ${share} % full (${formatSize(used)} of ${formatSize(max)}${left}); ${full === null ? WILL_REFUSE : REFUSES}`,
+    details: { used, max, free },
+  };
+}
+
+const WILL_REFUSE = "calls are refused once it is full; fairlead status says for whom deliveries wait";
+const REFUSES = "calls are refused until there is room; fairlead status says for whom deliveries wait";
+
+function ofConfig({ lastReload, timeline, sharing, host }: FactsWorld): Fact {
+  const { file, refused } = lastReload();
+  const fact = { kind: "config_refused", subject: on(file, { sharing, host }) } as const;
+  if (refused === null) return { ...fact, ...NOTHING, state: "fine" };
+  const says = `${file} is not in force since ${shortTime(refused.at)}: ${refused.reason}; fairlead check says where`;
+  return { ...fact, state: "bad", since: timeline.fromWall(refused.at), says, details: { reason: refused.reason } };
+}
+
+/** A certificate is told of this long before its end, or in the last third of a shorter life. */
+const LAST_DAYS: Ms = 14 * DAY;
+
+function ofCertificate({ key, file, validFrom, validTo }: Certificate, world: FactsWorld): Fact {
+  const { timeline, clock } = world;
+  const fact = { kind: "certificate_expiring", subject: on(`the certificate of ${key}`, world) } as const;
+  if (!timeline.health().plausible) return { ...fact, ...NOTHING, state: "unknown" };
+  const wall: At = clock.wall();
+  const from = validTo - Math.min(LAST_DAYS, (validTo - validFrom) / 3);
+  if (wall < from) return { ...fact, ...NOTHING, state: "fine" };
+  const ends = wall < validTo ? `expires in ${formatDuration(validTo - wall)}, on` : "has expired, on";
+  const says = `the certificate of ${key} (${file}) ${ends} ${shortTime(validTo)}; renew it, and it is loaded by itself`;
+  const details = { key, file, expires: new Date(validTo).toISOString() };
+  return { ...fact, state: "bad", since: timeline.fromWall(from), says, details };
+}
+
+function ofClock(world: FactsWorld): Fact {
+  const fact = { kind: "clock_wrong", subject: on("the machine's clock", world) } as const;
+  const health = world.timeline.health();
+  if (health.plausible) return { ...fact, ...NOTHING, state: "fine" };
+  const { code, reason, since } = health;
+  return {
+    ...fact,
+    state: "bad",
+    since,
+    says: `${reason}; set it (timedatectl, or its time service)`,
+    details: { code },
+  };
+}
+
+/** Names the machine where there may be others. */
+function on(what: string, { sharing, host }: Pick<FactsWorld, "sharing" | "host">): string {
+  return sharing === null ? what : `${what} on ${host}`;
+}

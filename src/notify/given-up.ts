@@ -1,0 +1,65 @@
+import { type GivenUp, GROUPING, type Notice, type NoticeItem } from "../model/notice.ts";
+import type { At, Ms } from "../model/units.ts";
+
+/** Counts of one destination that are not told yet. */
+type Count = { readonly since: At; failed: number; expired: number; reason: string };
+
+type GivenUps = {
+  count(one: GivenUp, now: At): void;
+  /** All counts, once that of one destination is due. */
+  due(now: At): readonly Notice[];
+  all(): readonly Notice[];
+  told(items: readonly NoticeItem[], now: At): void;
+  marks(now: At): readonly (readonly [string, number])[];
+  adopt(destination: string, toldAt: At): void;
+};
+
+/** Counts deliveries that were given up, by their destination. They have no end, so each destination is told of once in `repeat`. */
+export function createGivenUps(repeat: () => Ms): GivenUps {
+  const counts = new Map<string, Count>();
+  const toldAt = new Map<string, At>();
+
+  return {
+    count({ destination, state, reason }, now) {
+      const count = counts.get(destination) ?? { since: now, failed: 0, expired: 0, reason };
+      counts.set(destination, count);
+      count[state] += 1;
+      count.reason = reason;
+    },
+    due: (now) => ([...counts].some((one) => isDue(one, now)) ? all() : []),
+    all,
+    told(items, now) {
+      for (const { subject, details } of items) {
+        toldAt.set(subject, now);
+        const count = counts.get(subject);
+        if (!count) continue;
+        // Some more may have been given up while this was being stored.
+        const [failed, expired] = [count.failed - Number(details.failed), count.expired - Number(details.expired)];
+        if (failed + expired > 0) counts.set(subject, { since: now, failed, expired, reason: count.reason });
+        else counts.delete(subject);
+      }
+    },
+    marks: (now) =>
+      [...toldAt]
+        .filter(([, at]) => now - at < repeat())
+        .map(([destination, at]) => [`told/deliveries_given_up/${destination}`, at] as const),
+    adopt(destination, at) {
+      toldAt.set(destination, Math.max(toldAt.get(destination) ?? at, at));
+    },
+  };
+
+  function all(): readonly Notice[] {
+    if (counts.size === 0) return [];
+    const waits = Math.min(...[...counts.values()].map(({ since }) => since));
+    return [{ kind: "deliveries_given_up", state: "new", items: [...counts].map(itemOf), waits }];
+  }
+
+  function isDue([destination, { since }]: readonly [string, Count], now: At): boolean {
+    const last = toldAt.get(destination) ?? null;
+    return now - since >= GROUPING && (last === null || now - last >= repeat());
+  }
+}
+
+function itemOf([subject, { since, failed, expired, reason }]: readonly [string, Count]): NoticeItem {
+  return { subject, since, until: null, says: reason, details: { failed, expired } };
+}
