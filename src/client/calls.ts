@@ -1,8 +1,8 @@
 /** The six calls as a program makes them (SPEC.md 2.3), and as they are sent. */
 import type { CallType } from "../model/event.ts";
 
-/** A number becomes a string. It must be a whole number that JavaScript holds exactly. */
-export type Id = string | number;
+/** A number becomes a string. It must be a whole number that JavaScript holds exactly; a bigint may be any. */
+export type Id = string | number | bigint;
 
 /** Names of destinations: `{ All: false, crm: true }` reaches crm alone (SPEC.md 4.3 rule 4). */
 export type Integrations = { readonly [destination: string]: boolean | object | undefined };
@@ -66,7 +66,7 @@ type PropertiesOf<Properties> = [Properties] extends [null | undefined]
 
 type Nothing = Record<never, never>;
 
-/** A call as it was sent. Errors and reports give it back to the program. */
+/** A call as it was sent. Errors and reports give it back to the program. Integers beyond 2^53 that were bigints are bigints. */
 export type SentCall = {
   readonly type: CallType;
   readonly messageId: string;

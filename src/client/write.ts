@@ -1,9 +1,10 @@
 import type { CallType } from "../model/event.ts";
 import { InvalidCallError } from "./errors.ts";
+import { type Exact, writeExact } from "./exact.ts";
 import { kindOf, show, showCauses } from "./show.ts";
 
 /** A call as JSON. `ownTime`: the caller gave its timestamp. */
-type Written = { readonly messageId: string; readonly text: string; readonly ownTime: boolean };
+type Written = Exact & { readonly messageId: string; readonly ownTime: boolean };
 
 type WriteWorld = {
   wall(): number;
@@ -33,8 +34,8 @@ export function write(type: CallType, call: unknown, world: WriteWorld): Written
     context: under(world.context, readObject(given, "context")),
     integrations: readObject(given, "integrations"),
   };
-  const text = serialised(`the ${type} call`, () => JSON.stringify(fields));
-  return { messageId, text, ownTime: timestamp !== undefined };
+  const exact = serialised(`the ${type} call`, () => writeExact(fields, world.uuid));
+  return { ...exact, messageId, ownTime: timestamp !== undefined };
 }
 
 function under(all: Fields | undefined, own: Fields | undefined): Fields | undefined {
@@ -96,9 +97,10 @@ function serialised<T>(what: string, make: () => T): T {
 /** An id as text; undefined if there is none, or an empty one, as for the Go client. */
 function readId(call: Fields, field: string): string | undefined {
   const value = call[field];
+  if (typeof value === "bigint") return String(value);
   if (typeof value !== "number") return readText(call, field);
   if (Number.isSafeInteger(value)) return String(value);
-  throw wrong(field, "a string, or a whole number of up to 15 digits", value);
+  throw wrong(field, "a string, a bigint, or a whole number of up to 15 digits", value);
 }
 
 function readText(call: Fields, field: string): string | undefined {
