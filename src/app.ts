@@ -175,8 +175,7 @@ async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
     stopping.abort();
     store.hurry();
     await listeners.ingest.stop();
-    await deleting;
-    await working;
+    await Promise.all([deleting, working]);
     await deliver.stop();
     await notifying.end();
     closing.abort();

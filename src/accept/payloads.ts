@@ -1,5 +1,5 @@
 /** The payloads of destinations that have a template: made when an event is accepted, and when a delivery moves to one. */
-import type { Config, Destination } from "../model/config.ts";
+import { type Config, type Destination, receiversOf } from "../model/config.ts";
 import type { EventType, JsonObject } from "../model/event.ts";
 import { parseExactly } from "../model/json.ts";
 import { ownPayload, type Payloads, specifiedBody, storedBody } from "../model/payload.ts";
@@ -52,13 +52,13 @@ export function withPayloads(entry: Entry, templates: Templates, report: Pick<Re
 /** Makes the payloads of deliveries that move to a destination with a template. */
 export function withMovedPayloads(
   waiting: WaitingDeliveries,
-  config: () => Pick<Config, "destinations">,
+  config: () => Pick<Config, "destinations" | "notify">,
   report: Pick<Report, "payloadShortened">,
 ): WaitingDeliveries {
   return {
     discard: waiting.discard,
     move(redirect, limit) {
-      const templates = templatesOf(config().destinations);
+      const templates = templatesOf(receiversOf(config()));
       if (!templates?.has(redirect.to)) return waiting.move(redirect, limit);
       return waiting.move({ ...redirect, rewrite: rewriteBy(templates, redirect.to, report) }, limit);
     },

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { suggest } from "../config/suggest.ts";
-import { TEST_NAME } from "../model/config.ts";
+import { isNotifyName, TEST_NAME } from "../model/config.ts";
 import { type Fault, type FaultCode, fault, isFault } from "../model/fault.ts";
 import { KB } from "../model/units.ts";
 import { destinationInUse, type Redirect } from "../model/waiting-deliveries.ts";
@@ -209,6 +209,7 @@ async function postMove(
   if (name === to) return fault("invalid_request", `to: must be another destination than ${name}`);
   const removed = refuseRemoved(to, world);
   if (removed) return removed;
+  if (isNotifyName(name) !== isNotifyName(to)) return OF_TWO_KINDS;
   if (dryRun) return { success: true, waiting: await waitingFor(name, world) };
   const by: Redirect = { from: name, to };
   const page = await world.whileIdle(name, () => world.waiting.move(by, limit));
@@ -216,6 +217,8 @@ async function postMove(
   if (page.moved + page.doubled > 0) world.report.moved(by, page);
   return { success: true, ...page };
 }
+
+const OF_TWO_KINDS = fault("invalid_request", "to: notifications go only to webhooks of notify, and events never do");
 
 /** Faults: `unknown_destination`, and `destination_in_use` for one that is served. */
 async function refuseServed(name: string, world: AdminWorld): Promise<Fault | null> {

@@ -2,6 +2,7 @@ import type { CallType } from "../model/event.ts";
 import { type Courier, createCourier } from "./courier.ts";
 import { measureCall } from "./envelope.ts";
 import { ClosedError, InvalidOptionError, LostCallError } from "./errors.ts";
+import { createFieldCheck } from "./fields.ts";
 import { LONGEST_MS, type Settings } from "./options.ts";
 import type { Cancel, ClientWorld, World } from "./platform.ts";
 import { createDebug, createLedger, type Debug, type FlushReport, type Ledger } from "./report.ts";
@@ -28,6 +29,8 @@ export function createClient(settings: Settings, platform: World): Client {
   const courier = createCourier({ settings, world, debug, ledger });
   const pacer = createPacer({ settings, world, debug, send: () => courier.sendUpTo(seq) });
   const ending = createEnding({ flush: flushNow, courier, ledger, world, debug });
+  const checkFields = createFieldCheck(world.log);
+  const writing = { wall: world.wall, uuid: world.uuid, context: settings.context };
   let seq = 0;
   let closing: Promise<FlushReport> | null = null;
 
@@ -44,7 +47,8 @@ export function createClient(settings: Settings, platform: World): Client {
 
   function call(type: CallType, given: unknown): Promise<string> {
     if (closing) throw new ClosedError();
-    const written = write(type, given, world);
+    if (typeof given === "object" && given !== null) checkFields(type, given);
+    const written = write(type, given, writing);
     const bytes = measureCall(written, settings);
     seq += 1;
     const room = courier.add({ ...written, seq, type, bytes });

@@ -1,9 +1,10 @@
-import type { SentCall } from "./calls.ts";
+import type { Attributes, SentCall } from "./calls.ts";
 import { type CallLimits, VERSION } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError } from "./errors.ts";
 import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
-import { base64, createMask, kindOf, type Mask, show } from "./show.ts";
+import { base64, createMask, kindOf, type Mask, show, showCauses } from "./show.ts";
+import { readObject } from "./write.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
 export type Options = {
@@ -24,6 +25,8 @@ export type Options = {
   readonly retries?: number | undefined;
   /** How long one request may take until its answer is read (10,000). */
   readonly timeout?: number | undefined;
+  /** The context of every call. What a call has in its own context comes before it, key by key. Read once, at the start. */
+  readonly context?: Attributes | undefined;
   /** Sent with each request. */
   readonly headers?: { readonly [name: string]: string } | undefined;
   /** Sends the requests, instead of the platform's own `fetch`. */
@@ -53,6 +56,8 @@ export type Settings = {
   readonly whenFull: WhenFull;
   readonly retries: number;
   readonly timeoutMs: number;
+  /** As JSON will have it. */
+  readonly context: Readonly<Record<string, unknown>> | undefined;
   readonly fetch: Fetch | undefined;
   readonly onError: Options["onError"];
   readonly onDelivered: Options["onDelivered"];
@@ -82,6 +87,7 @@ export function readOptions(writeKey: string, options: Options): Settings {
     whenFull: readWhenFull(queue.whenFull ?? "dropOldest"),
     retries: whole("retries", options.retries ?? 10, { least: 0 }),
     timeoutMs: whole("timeout", options.timeout ?? 10_000, { least: 1, most: LONGEST_MS }),
+    context: readContext(options),
     fetch: options.fetch,
     onError: options.onError,
     onDelivered: options.onDelivered,
@@ -97,7 +103,7 @@ function either<A extends keyof Options, B extends keyof Options>(name: A, other
 }
 
 const KNOWN =
-  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, retries, timeout, headers, fetch, onError, onDelivered, debug";
+  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, retries, timeout, context, headers, fetch, onError, onDelivered, debug";
 const FUNCTIONS = ["fetch", "onError", "onDelivered"] as const;
 
 /** The options of other clients, and what to use here. */
@@ -162,6 +168,16 @@ function whole(name: string, value: unknown, { least, most = Infinity }: { least
 function readWhenFull(value: WhenFull): WhenFull {
   if (value === "block" || value === "reject" || value === "dropOldest") return value;
   throw new InvalidOptionError(`queue.whenFull must be block, reject, dropOldest (got ${show(value)})`);
+}
+
+/** A copy, as JSON has it: what the program changes later does not change the calls. */
+function readContext({ context }: Options): Settings["context"] {
+  try {
+    const given = readObject({ context }, "context");
+    return given && JSON.parse(JSON.stringify(given));
+  } catch (error) {
+    throw new InvalidOptionError(showCauses(error));
+  }
 }
 
 /** Where requests go, the headers that they all have, and what hides the write key in their answers. */

@@ -70,7 +70,7 @@ export function isMergeKey(key: unknown): boolean {
   return isScalar(key) && key.value === "<<" && key.type === "PLAIN";
 }
 
-/** A map and the maps that it merges, the first of which wins; or what is wrong. */
+/** What is wrong with a merge key, and the node to point at. */
 export type MergeFault = { readonly node: unknown; readonly message: string };
 
 /** How many maps may merge one another in a row. */

@@ -258,6 +258,7 @@ function withoutForeign(contents: ParsedNode, file: string, findings: Finding[])
     const place = { path: keyPath("", name), at: key.range?.[0] ?? 0 };
     findings.push(errorAt(place, `cannot be in an included file, only ${PARTS}: move it to ${file}`));
   }
-  const items = contents.items.filter((item) => !foreign.includes(item));
+  const left = new Set(foreign);
+  const items = contents.items.filter((item) => !left.has(item));
   return Object.assign(new YAMLMap(), contents, { items });
 }

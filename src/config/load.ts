@@ -142,6 +142,7 @@ function* interpret(whole: Whole, { input, references, origins }: Context): Step
   all.push(...checks.warnOfIdle(tree), ...checks.warnOfNames(tree), ...checks.warnOfSameAdmin(tree));
   all.push(...checks.warnOfOpenSecrets(tree, { ...whole, open: openFiles(whole, input), origins }));
   const config = checked && build(checked, { file, tls, postgres, tlsOfWebhooks, certificates });
+  all.push(...checks.warnOfSameWay(tree));
   if (config) all.push(...checks.warnOfUnspecified(tree, config), ...warnOfFilters(tree, config));
   if (config) all.push(...checks.warnOfLargePortions(tree, config), ...checks.warnOfSharedOrder(tree, config));
   if (config) all.push(...checks.warnOfSmallDisk(tree, config, spaceFor), ...checks.refuseAlias(tree, config, aliasOf));
@@ -247,7 +248,7 @@ function buildDestination(checked: Checked["destinations"][string], tlses: reado
 
 type NotifierAs = DeliveryPolicy & { readonly name: string; readonly tlses: readonly (WebhookTls | null)[] };
 
-const AS_DESTINATION = { body: "default", historical: "accept", order: "none" } as const;
+const AS_DESTINATION = { historical: "accept", order: "none" } as const;
 
 /** It is sent to as a destination that no rule leads events to. */
 function buildNotifier(

@@ -1,12 +1,36 @@
 /** The keys of `notify` (`schema.ts`). */
 import * as v from "valibot";
 import { NOTICE_KINDS } from "../model/config.ts";
+import type { Message } from "../model/notice.ts";
+import type { TemplateFields } from "../model/template.ts";
 import { DAY } from "../model/units.ts";
 import { count, duration, flag, list, oneOf } from "./fields.ts";
 import { key } from "./key.ts";
+import { bodyKey, template } from "./template.ts";
 import { signing, webhook } from "./webhook-schema.ts";
 
 const kinds = list(oneOf(NOTICE_KINDS), { of: "kinds", empty: "must name a kind: leave it out for all of them" });
+
+/** What a template may refer to: the keys of a notification. */
+const NOTICE_FIELDS: TemplateFields & { readonly plain: readonly (keyof Message)[] } = {
+  plain: ["kind", "state", "title", "text", "at", "host"],
+  objects: ["facts"],
+};
+
+const noticeBody = bodyKey(
+  {
+    template: key(template(NOTICE_FIELDS), {
+      description: "The JSON that it gets of each notification, with references such as {{ title }} in its texts.",
+      example: { text: "{{ title }}" },
+    }),
+  },
+  {
+    description: "What it gets: default, JSON with all that is known, or a template of your own.",
+    more: `For a chat or a telephone: docs/notify.md has recipes. A template is written as that of a destination. It refers to
+      \`kind\`, \`state\`, \`title\`, \`text\`, \`at\`, \`host\` and \`facts\`.`,
+    example: { text: "{{ title }}" },
+  },
+);
 
 export const notifier = v.strictObject({
   enabled: key(v.optional(flag(), true), {
@@ -27,7 +51,8 @@ export const notifier = v.strictObject({
   failingFor: key(v.optional(duration({ min: 1, max: DAY }), "5m"), {
     description: "How long a destination must have failed until this is told.",
     example: "15m",
-    more: "Each webhook of the destination must have failed for so long.",
+    more: `Each webhook of the destination must have failed for so long. Notifications wait a minute for others, so that times below
+      a few minutes make little difference.`,
   }),
   repeat: key(v.optional(duration({ min: 1, max: 7 * DAY }), "4h"), {
     description: "How long until trouble that lasts is told again.",
@@ -39,6 +64,7 @@ export const notifier = v.strictObject({
     example: 30,
     more: "What is held back comes later, as it is then.",
   }),
+  body: noticeBody,
   headers: webhook.entries.headers,
   ca: webhook.entries.ca,
   cert: webhook.entries.cert,

@@ -13,7 +13,7 @@ import { key } from "./key.ts";
 import { notifier } from "./notify-schema.ts";
 import { outbox } from "./outbox-schema.ts";
 import { source } from "./source-schema.ts";
-import { bodyKey } from "./template.ts";
+import { eventBody } from "./template.ts";
 import { INCLUDE, NAME, ORIGIN, TOKEN } from "./text-rules.ts";
 import { signing, webhook } from "./webhook-schema.ts";
 
@@ -206,7 +206,7 @@ const destination = v.strictObject({
     example: "10%",
     leftOut: "all users",
   }),
-  body: bodyKey(),
+  body: eventBody,
   webhooks: key(webhooks, {
     description: "One to five URLs that stand in for each other.",
     more: `Each event goes to all of them at once, and the first 2xx settles it. If several receivers are each to get every

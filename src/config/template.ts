@@ -11,7 +11,7 @@ import {
   type TemplateFields,
 } from "../model/template.ts";
 import { issuePath, oneOf } from "./fields.ts";
-import { FREE, key, TEMPLATE_FORM } from "./key.ts";
+import { FREE, key, type Manual, TEMPLATE_FORM } from "./key.ts";
 import { suggest } from "./suggest.ts";
 
 /** What a template for an event may refer to: the fields of the call, and a few more. */
@@ -31,9 +31,21 @@ export type ParsedTemplate =
   /** The paths are within the template. */
   | { readonly faults: readonly TemplateFault[] };
 
-/** The key `body` of a destination. */
-export function bodyKey() {
-  const entries = {
+type BodyManual = Pick<Manual, "description" | "more"> & { readonly example: object };
+
+/** A key `body`: `default`, or templates. */
+export function bodyKey<const Templates extends v.ObjectEntries>(
+  templates: Templates,
+  { description, more = "", example }: BodyManual,
+) {
+  const choice = v.union([oneOf(["default"]), v.strictObject(templates)], "must be default, or a map with a template");
+  const body = v.pipe(choice, v.metadata({ form: "`default`, or a map with a `template`" }));
+  return key(v.optional(body, "default"), { description, more, example: { template: { ...example } } });
+}
+
+/** That of a destination. */
+export const eventBody = bodyKey(
+  {
     template: key(v.optional(template(EVENT_FIELDS)), {
       description: "The JSON that it gets of each call, with references such as {{ properties.total }} in its texts.",
       example: { text: "{{ user }}: {{ event }}" },
@@ -47,17 +59,16 @@ export function bodyKey() {
       example: { text: "Please delete what there is about {{ userId }}." },
       leftOut: "the body of the specification",
     }),
-  };
-  const choice = v.union([oneOf(["default"]), v.strictObject(entries)], "must be default, or a map with a template");
-  return key(v.optional(v.pipe(choice, v.metadata({ form: "`default`, or a map with a `template`" })), "default"), {
+  },
+  {
     description: "What it gets of each call: default, the body of the specification, or a template of your own.",
     more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/payloads.md has a recipe
       for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
       are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
       \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`.`,
-    example: { template: { text: "{{ user }}: {{ event }}" } },
-  });
-}
+    example: { text: "{{ user }}: {{ event }}" },
+  },
+);
 
 /** A template for payloads. */
 export function template(fields: TemplateFields) {

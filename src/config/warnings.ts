@@ -82,6 +82,28 @@ export function warnOfLargePortions(root: Tree, { sources, outbox }: Config): re
   });
 }
 
+/** Warns of webhooks of notify that are those of a destination: they hear of everything but its failing. */
+export function warnOfSameWay(root: Tree): readonly Finding[] {
+  const urls = [...mapOf(child(root, "destinations"))].flatMap(([name, destination]) =>
+    listOf(child(destination, "webhooks")).map((webhook) => [textOf(child(webhook, "url")), name] as const),
+  );
+  const owners = new Map(urls.toReversed());
+  return [...mapOf(child(root, "notify")).values()].flatMap((notifier) => {
+    const url = child(notifier, "url");
+    const owner = url && owners.get(textOf(url));
+    return owner === undefined
+      ? []
+      : [
+          warningAt(
+            url ?? notifier,
+            withGot(`is a webhook of destinations.${owner} too: ${SAME_WAY}`, url ?? notifier),
+          ),
+        ];
+  });
+}
+
+const SAME_WAY = "it is not told when that fails, nor of its deliveries given up";
+
 /** Warns of a network that contains every address. */
 export function warnOfEverybody(root: Tree): readonly Finding[] {
   const networks = listOf(child(root, "ingest", "trustedProxies"));

@@ -114,7 +114,7 @@ export function isNotifyName(destination: string): boolean {
 }
 
 /** All that is sent to: the destinations, and the webhooks of `notify`. */
-export function receiversOf({ destinations, notify }: Config): readonly Destination[] {
+export function receiversOf({ destinations, notify }: Pick<Config, "destinations" | "notify">): readonly Destination[] {
   return notify.length === 0 ? destinations : [...destinations, ...notify.map(({ destination }) => destination)];
 }
 

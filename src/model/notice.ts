@@ -29,6 +29,8 @@ export type NoticeState = "new" | "ongoing" | "recovered";
 export type NoticeItem = Pick<Fact, "subject" | "since" | "says" | "details"> & {
   /** When it ended; null while it lasts. */
   readonly until: At | null;
+  /** Whether it ended because nobody looks any more: a destination was disabled or removed. */
+  readonly gone: boolean;
 };
 
 export type GivenUp = { readonly destination: string; readonly state: "failed" | "expired"; readonly reason: string };
@@ -45,3 +47,18 @@ export type NoticeRules = {
 
 /** How long others of the same kind are waited for. */
 export const GROUPING: Ms = MINUTE;
+
+/** A notification as its receiver gets it, unless its entry has a template. */
+export type Message = {
+  readonly kind: NoticeKind | "test";
+  /** `new`, `ongoing` or `recovered`. */
+  readonly state: NoticeState;
+  /** A line. */
+  readonly title: string;
+  /** A line for each fact. */
+  readonly text: string;
+  readonly at: string;
+  /** The machine that tells. */
+  readonly host: string;
+  readonly facts: readonly JsonObject[];
+};

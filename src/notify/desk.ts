@@ -1,12 +1,15 @@
-import { NOTIFY_SOURCE, type Notifier } from "../model/config.ts";
+import { type Destination, NOTIFY_SOURCE, type Notifier } from "../model/config.ts";
 import { formatId } from "../model/delivery.ts";
 import { ownEvent } from "../model/event.ts";
 import { type Fault, isFault } from "../model/fault.ts";
-import type { Fact, GivenUp, Notice, NoticeRules } from "../model/notice.ts";
+import type { Fact, GivenUp, Message, Notice, NoticeRules } from "../model/notice.ts";
+import { storedBody } from "../model/payload.ts";
 import type { Accept, Clock, DeliveryName, Marks, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import type { Template } from "../model/template.ts";
 import type { Timeline } from "../model/timeline.ts";
-import { type Message, writeMessage } from "./message.ts";
+import { render } from "../webhook/template.ts";
+import { writeMessage } from "./message.ts";
 import { createNotices } from "./notices.ts";
 
 export type DeskWorld = Pick<NoticeRules, "alone" | "leads"> & {
@@ -37,7 +40,7 @@ export function createDesk(world: DeskWorld): Desk {
   const notices = createNotices({ ...world, rules: notifier });
   const prefix = `notify/${notifier().name}/`;
   /** The marks as they are in the store; null until they were read. */
-  let stored: ReadonlyMap<string, number> | null = null;
+  let stored: Values | null = null;
   let refusedBy: Fault["code"] | null = null;
 
   return {
@@ -53,7 +56,7 @@ export function createDesk(world: DeskWorld): Desk {
 
   async function readMarks(): Promise<void> {
     const read = await world.marks.all(prefix);
-    const before = stored ?? new Map<string, number>();
+    const before = stored ?? NO_MARKS;
     stored = new Map([...read].map(([name, value]) => [name.slice(prefix.length), value]));
     notices.adopt(stored, before);
   }
@@ -71,7 +74,7 @@ export function createDesk(world: DeskWorld): Desk {
     const { host, timeline } = world;
     const message = writeMessage(notice, { wall: clock.wall(), host, toWall: timeline.toWall });
     const { kind, state, title } = message;
-    const accepted = await acceptMessage(destination.name, message, world);
+    const accepted = await acceptMessage(destination, message, world);
     if (isFault(accepted)) {
       const { code, message: reason } = accepted;
       if (refusedBy !== code) report.daemon("notification_refused", { notify: name, kind, state, title, code, reason });
@@ -86,19 +89,30 @@ export function createDesk(world: DeskWorld): Desk {
 
   /** If the daemon is killed before, it is told again. */
   async function saveMarks(): Promise<void> {
-    const [before, now] = [stored ?? new Map<string, number>(), notices.marks(clock.now())];
-    const changes = new Map<string, number | null>();
-    for (const [name, value] of now) if (before.get(name) !== value) changes.set(prefix + name, value);
-    for (const name of before.keys()) if (!now.has(name)) changes.set(prefix + name, null);
+    const now = notices.marks(clock.now());
+    const changes = changesOf(stored ?? NO_MARKS, now, prefix);
     if (changes.size > 0 && !isFault(await world.marks.save(changes))) stored = now;
   }
+}
+
+type Values = ReadonlyMap<string, number>;
+
+const NO_MARKS: Values = new Map();
+
+function changesOf(before: Values, now: Values, prefix: string): ReadonlyMap<string, number | null> {
+  const kept = [...now].filter(([name, value]) => before.get(name) !== value);
+  const removed = [...before.keys()].filter((name) => !now.has(name));
+  return new Map<string, number | null>([
+    ...kept.map(([name, value]) => [prefix + name, value] as const),
+    ...removed.map((name) => [prefix + name, null] as const),
+  ]);
 }
 
 type Accepting = Pick<DeskWorld, "accept" | "clock" | "random">;
 
 /** Stores a notification for the destination that its webhook is. */
 export async function acceptMessage(
-  to: string,
+  { name: to, template }: Pick<Destination, "name" | "template">,
   message: Message,
   { accept, clock, random }: Accepting,
 ): Promise<DeliveryName | Fault> {
@@ -109,7 +123,7 @@ export async function acceptMessage(
   const receipts = await accept(
     NOTIFY_SOURCE,
     [ownEvent({ type: "track", messageId, ...words, at })],
-    [{ notification: { to, body: JSON.stringify(message) } }],
+    [{ notification: { to, body: bodyOf(message, to, template) } }],
   );
   if (isFault(receipts)) return receipts;
   const [receipt] = receipts;
@@ -117,4 +131,10 @@ export async function acceptMessage(
   // An id of this server is no repeat, and a notification is about no user.
   if (delivery === undefined) throw new Error(`a notification for ${to} has no delivery`);
   return { messageId, delivery: formatId(delivery) };
+}
+
+/** What is stored: the message, and beside it what a template makes of it. */
+function bodyOf(message: Message, to: string, template: Template | null): string {
+  const payloads = template === null ? [] : [[to, render(template, message).text] as const];
+  return storedBody(JSON.stringify(message), payloads);
 }

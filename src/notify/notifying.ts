@@ -52,7 +52,10 @@ export function createNotifying(world: NotifyingWorld): Notifying {
         if (!isSameWay(destination, notifier, config())) desk.countGivenUp({ destination, state, reason });
       }
     },
-    test: (destination) => acceptMessage(destination, writeTest(destination, { wall: clock.wall(), host }), world),
+    test(name) {
+      const template = receiversOf(config()).find((one) => one.name === name)?.template ?? null;
+      return acceptMessage({ name, template }, writeTest(name, { wall: clock.wall(), host }), world);
+    },
   };
 
   async function lookAround(): Promise<void> {

@@ -18,8 +18,8 @@ export function assertComposedAsByLibrary(text: string): void {
     const composed = atOnce(compose(text, step));
     const found = { ...composed, nodes: shown(composed.contents), errors: composed.errors.map(shownError) };
     const { contents: _, ...got } = found;
-    // How deep is too deep depends on how much of the stack is in use already.
-    if (isTooDeep(got.errors) || isTooDeep(wanted.errors)) continue;
+    // The library has no bound: it goes on until its stack is full.
+    if (isTooDeep(got.errors)) continue;
     assert.deepEqual(got, wanted);
   }
 }

@@ -242,6 +242,7 @@ describe("loadConfig", () => {
             filter: null,
             template: null,
             noticeTemplate: null,
+            order: "none",
             webhooks: [
               {
                 url: "https://ops.example.com/fairlead",
@@ -253,7 +254,6 @@ describe("loadConfig", () => {
             standardWebhooks: true,
             ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
             rate: null,
-            order: "none",
           },
         },
       ],
@@ -405,6 +405,9 @@ describe("loadConfig", () => {
   it("gives up on a file that is nested without end", () => {
     assert.match(errorsOf("[".repeat(100_000)).join(), /nested too deeply/);
     assert.match(errorsOf("- ".repeat(100_000)).join(), /nested too deeply/);
+    const nested = (levels: number) => errorsOf(`log: ${"[".repeat(levels)}${"]".repeat(levels)}\n`).join();
+    assert.doesNotMatch(nested(99), /too deeply/);
+    assert.match(nested(100), /:1:105: lists or maps are nested too deeply: at most 100 levels/);
   });
 
   it("does not mind a byte order mark and Windows line ends", () => {

@@ -326,3 +326,12 @@ describe("a port that several daemons share", () => {
     ]);
   });
 });
+
+describe("a webhook of notify", () => {
+  it("is doubted if it is one of a destination: it does not hear of that one", () => {
+    const notify = "notify:\n  ops:\n    url: https://crm.example.com\n  chat:\n    url: https://chat.example.com\n";
+    assert.deepEqual(toldOf(`${HEAD}${DESTINATIONS}${notify}`), [
+      'warning notify.ops.url is a webhook of destinations.crm too: it is not told when that fails, nor of its deliveries given up (got "https://crm.example.com")',
+    ]);
+  });
+});

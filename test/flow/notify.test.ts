@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { NAME } from "../../src/config/text-rules.ts";
 import { notifyName } from "../../src/model/config.ts";
+import type { Message } from "../../src/model/notice.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { type At, DAY, formatTime, HOUR } from "../../src/model/units.ts";
-import type { Message } from "../../src/notify/message.ts";
+import { type At, DAY, formatTime, HOUR, MINUTE } from "../../src/model/units.ts";
 import { noise } from "../model/make.ts";
 import { SLOW } from "../slow.ts";
 import { createFalseClock, START } from "./clock.ts";
@@ -97,7 +97,7 @@ describe("a destination that fails", () => {
     );
   });
 
-  it("is not told of if a single event was the cause", async () => {
+  it("is not told of if it refuses events for good: those are given up", async () => {
     await using d = await start(
       { [URL_A]: () => 400 },
       { config: { notify: [makeNotifier({ on: ["destination_failing"] })] } },
@@ -116,7 +116,24 @@ describe("a destination that fails", () => {
     assert.deepEqual(titles(d), ["crm is failing"]);
     await reload(d, { destinations: [makeDestination({ enabled: false })] });
     await d.clock.advance("2m");
-    assert.deepEqual(titles(d), ["crm is failing", "crm works again"]);
+    assert.deepEqual(titles(d), ["crm is failing", "crm is not watched any more"]);
+  });
+
+  it("is told of although it has asked for an hour of silence", async () => {
+    await using d = await start({ [URL_A]: () => ({ status: 503, headers: { "Retry-After": "3600" } }) });
+    await d.call("/v1/track", CALL);
+    await d.clock.advance("7m");
+    assert.deepEqual(titles(d), ["crm is failing"]);
+  });
+
+  it("is not told of again once nothing waits for it and nobody asks it", SLOW, async () => {
+    const notify = [makeNotifier({ on: ["destination_failing"], repeat: HOUR })];
+    const destinations = [makeDestination({ cutoff: 10 * MINUTE })];
+    await using d = await start({ [URL_A]: () => 503 }, { config: { notify, destinations } });
+    await d.call("/v1/track", CALL);
+    await d.clock.advance("1d");
+    assert.deepEqual(titles(d), ["crm is failing"]);
+    assert.equal((await d.rows())[0]?.state, "expired");
   });
 
   it("is not told of through itself, nor at its own URL", async () => {
@@ -319,6 +336,20 @@ describe("a notification", () => {
     // Whoever hears of trouble holds nothing of users.
     const later = await d.admin("POST", "/api/deletions", { body: { userIds: ["u2"] } });
     assert.deepEqual([deletion.json.untold, later.json.untold], [[], []]);
+  });
+
+  it("cannot be moved to a destination, nor what waits for that to a webhook of notify", async () => {
+    await using d = await start({ [URL_A]: () => 503, [OPS]: () => 503 });
+    for (const [from, to] of [
+      ["crm", "notify:ops"],
+      ["notify:ops", "crm"],
+    ]) {
+      await d.admin("POST", `/api/destinations/${from}/test`, { body: {} });
+      await d.admin("POST", `/api/destinations/${from}/pause`, { body: {} });
+      const { status, json } = await d.admin("POST", `/api/destinations/${from}/move`, { body: { to } });
+      assert.deepEqual([status, json.code], [400, "invalid_request"]);
+      assert.match(String(json.message), /notifications go only to webhooks of notify/);
+    }
   });
 
   it("survives a kill, is not told twice, and is followed by the end of what it told", SLOW, async () => {

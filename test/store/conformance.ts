@@ -5,6 +5,7 @@ import { describeClocks } from "./conformance/clocks.ts";
 import { describeDeletions } from "./conformance/deletions.ts";
 import { describeHealth } from "./conformance/health.ts";
 import { describeLookup } from "./conformance/lookup.ts";
+import { describeMarks } from "./conformance/marks.ts";
 import { describeMembers } from "./conformance/members.ts";
 import { describePayloads } from "./conformance/payloads.ts";
 import { describePrune } from "./conformance/prune.ts";
@@ -32,6 +33,7 @@ export function describeStore(name: string, open: OpenStore, abilities: Abilitie
     describeReplay(open);
     describeWithdraw(open);
     describeClocks(open, abilities);
+    describeMarks(open, abilities);
     describeLookup(open);
     describeDeletions(open);
     describeMembers(open);

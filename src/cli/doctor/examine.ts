@@ -219,7 +219,8 @@ function keyFiles(tree: Tree | null, file: string): readonly string[] {
   const root = tree ?? undefined;
   const destinations = [...mapOf(child(root, "destinations")).values()];
   const webhooks = destinations.flatMap((destination) => listOf(child(destination, "webhooks")));
-  const keys = [child(root, "ingest", "tls"), child(root, "outbox", "tls"), ...webhooks].map((part) =>
+  const notified = mapOf(child(root, "notify")).values();
+  const keys = [child(root, "ingest", "tls"), child(root, "outbox", "tls"), ...webhooks, ...notified].map((part) =>
     textOf(child(part, "key")),
   );
   return keys.flatMap((key) => (key === null ? [] : [fullPath(key, file)]));

@@ -1,7 +1,7 @@
 import type { Loaded } from "../../config/load.ts";
 import { fullPath } from "../../config/references.ts";
 import { child, listOf, mapOf, type Tree, textOf } from "../../config/tree.ts";
-import type { WebhookTls } from "../../model/config.ts";
+import { isNotifyName, notifyName, receiversOf, type WebhookTls } from "../../model/config.ts";
 import type { Clock, Resolve } from "../../model/ports.ts";
 import { type At, DAY, formatDuration, formatTime, type Ms, SECOND } from "../../model/units.ts";
 import { type Reached, reach } from "../../runtime/handshake.ts";
@@ -51,12 +51,19 @@ async function lookAtWebhook({ name, url, tls, timeout }: Target, clock: Clock):
 
 function webhooksOf(configured: Configured): readonly Target[] {
   const { tree, config } = configured.inspected;
-  const destinations = [...mapOf(child(tree ?? undefined, "destinations"))];
-  const enabled = destinations.filter(([, destination]) => child(destination, "enabled")?.value !== false);
-  return enabled.flatMap(([name, destination]) => {
-    const checked = config?.destinations.find((one) => one.name === name);
-    return listOf(child(destination, "webhooks")).map((webhook, index) => ({
-      name: `${name}, webhook ${index + 1}`,
+  const root = tree ?? undefined;
+  const all = [
+    ...[...mapOf(child(root, "destinations"))].map(
+      ([name, one]) => [name, one, listOf(child(one, "webhooks"))] as const,
+    ),
+    // An entry of notify is its webhook.
+    ...[...mapOf(child(root, "notify"))].map(([name, one]) => [notifyName(name), one, [one]] as const),
+  ];
+  const enabled = all.filter(([, receiver]) => child(receiver, "enabled")?.value !== false);
+  return enabled.flatMap(([name, , webhooks]) => {
+    const checked = config && receiversOf(config).find((one) => one.name === name);
+    return webhooks.map((webhook, index) => ({
+      name: isNotifyName(name) ? name : `${name}, webhook ${index + 1}`,
       url: textOf(child(webhook, "url")),
       tls: checked ? (checked.webhooks[index]?.tls ?? null) : authoritiesOf(webhook, configured),
       timeout: checked?.timeout ?? TIMEOUT,
