@@ -1,7 +1,7 @@
 /**
  * Keeps the deliveries of each user in the order of acceptance, for a destination with `order: user`. At most one of a user has
  * its turn: it is sent, and retried, until it is settled for good. Those behind it wait in a line, of which only the numbers are
- * in memory: eight bytes each. Their bodies are read again when their turn comes; a few are kept, as most lines are short.
+ * in memory: some twelve bytes each. Their bodies are read again when their turn comes; a few are kept, as most lines are short.
  *
  * setting up: the stored retries are read first. Nothing starts before it is known who has one.
  * waiting:    a delivery is read, or was committed just now, and others of its user are before it.

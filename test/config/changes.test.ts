@@ -110,6 +110,7 @@ describe("what a reload changes, in words", () => {
     ]);
     const second = { requests: 50, per: SECOND, burst: 50 };
     const minute = { ...second, per: 60 * SECOND };
+    assert.deepEqual(destinationChanges({}, { order: "user" }), ["destination crm: order none → user"]);
     assert.deepEqual(destinationChanges({}, { rate: second }), ["destination crm: rate none → 50/s (burst 50)"]);
     assert.deepEqual(destinationChanges({ rate: second }, { rate: minute }), [
       "destination crm: rate 50/s (burst 50) → 50/m (burst 50)",

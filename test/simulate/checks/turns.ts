@@ -87,6 +87,15 @@ export function checkPrompt(world: World, after: Rows): void {
     const { destination } = row;
     if (world.troubled.has(destination) || after.paused.has(destination)) continue;
     if (!isServed(world.shape, destination as never) || isHeldBack(world, destination, now)) continue;
+    if (world.shape.isOrdered && isInLine(row, after, now)) continue;
     wrong(world, `${nameOf(row)} is due, its receiver is well, and nothing is sent`);
   }
+}
+
+/** Whether it may wait for another one of its user that is retried later. */
+function isInLine({ destination, userId }: Row, { deliveries }: Rows, now: At): boolean {
+  return deliveries.values().some((other) => {
+    const isRetriedLater = other.state === "waiting" && (other.dueAt ?? 0) > now;
+    return isRetriedLater && other.destination === destination && other.userId === userId;
+  });
 }
