@@ -242,7 +242,6 @@ describe("loadConfig", () => {
             filter: null,
             template: null,
             noticeTemplate: null,
-            order: "none",
             webhooks: [
               {
                 url: "https://ops.example.com/fairlead",
