@@ -253,7 +253,6 @@ describe("loadConfig", () => {
             standardWebhooks: true,
             ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
             rate: null,
-            order: "none",
           },
         },
       ],
