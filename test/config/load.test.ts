@@ -242,6 +242,7 @@ describe("loadConfig", () => {
             filter: null,
             template: null,
             noticeTemplate: null,
+            order: "none",
             webhooks: [
               {
                 url: "https://ops.example.com/fairlead",
