@@ -23,7 +23,7 @@ PATH_DENO := $(shell version=$$(deno --version 2>/dev/null | sed -n '1s/^deno \(
 DENO := $(or $(PATH_DENO),.tools/deno/node_modules/.bin/deno)
 
 # The tests of the client library that Node runs.
-CLIENT_TESTS := $(filter-out %/flow.test.ts,$(wildcard test/client/*.test.ts))
+CLIENT_TESTS := $(filter-out %/flow.test.ts,$(wildcard test/client/*.test.ts test/client/segment/*.test.ts))
 NODE_TESTS := $(CLIENT_TESTS:test/client/%.ts=dist/test/node/%.js)
 
 # What `make test` runs on Deno as well: what meets the runtime directly, and the whole daemon once through. `make test-long`

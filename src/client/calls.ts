@@ -5,7 +5,7 @@ import type { CallType } from "../model/event.ts";
 export type Id = string | number | bigint;
 
 /** Names of destinations: `{ All: false, crm: true }` reaches crm alone (SPEC.md 4.3 rule 4). */
-export type Integrations = { readonly [destination: string]: boolean | object };
+export type Integrations = { readonly [destination: string]: boolean | object | undefined };
 
 /** An object with any keys. Arrays are refused; so are Map, Set and Promise, which JSON writes without their content. */
 export type Attributes = { readonly [key: string]: unknown } | OfInterface;
@@ -29,7 +29,8 @@ export type Who =
   | { readonly userId: Id; readonly anonymousId?: Id | undefined }
   | { readonly userId?: Id | undefined; readonly anonymousId: Id };
 
-export type IdentifyCall = Common & Who & { readonly traits?: Attributes | undefined };
+/** `traits` may be left out if none is required. */
+export type IdentifyCall<Traits extends object = Attributes> = Common & Who & TraitsOf<Traits>;
 
 /** `traits` is the Go client's name for the properties of a page. They are sent as properties. */
 export type PageCall = ScreenCall & { readonly traits?: Attributes | undefined };
@@ -41,7 +42,9 @@ export type ScreenCall = Common &
     readonly properties?: Attributes | undefined;
   };
 
-export type GroupCall = Common & Who & { readonly groupId: Id; readonly traits?: Attributes | undefined };
+export type GroupCall<Traits extends object = Attributes> = Common & Who & { readonly groupId: Id } & TraitsOf<Traits>;
+
+type TraitsOf<Traits> = Nothing extends Traits ? { readonly traits?: Traits | undefined } : { readonly traits: Traits };
 
 /** `previousId` is the old id, `userId` the new one. */
 export type AliasCall = Common & { readonly userId: Id; readonly previousId: Id };

@@ -3,6 +3,7 @@ import { type Courier, type CourierParts, createCourier } from "./courier.ts";
 import { createEnding } from "./ending.ts";
 import { measureCall } from "./envelope.ts";
 import { ClosedError, InvalidOptionError } from "./errors.ts";
+import { createFieldCheck } from "./fields.ts";
 import type { Settings } from "./options.ts";
 import type { Cancel, ClientWorld, ToldHooks, World } from "./platform.ts";
 import { createDebug, createLedger, type Debug, type FlushReport } from "./report.ts";
@@ -30,6 +31,8 @@ export function createClient(settings: Settings, platform: World): Client {
   const pacer = createPacer({ settings, world, debug, send: () => courier.sendUpTo(seq) });
   const ending = createEnding({ settings, flush: flushNow, courier, ledger, world, debug });
   const unhook = settings.closeOnSignal ? listen(world, ending.told) : () => {};
+  const checkFields = createFieldCheck(world.log);
+  const writing = { wall: world.wall, uuid: world.uuid, context: settings.context };
   let seq = 0;
   let closing: Promise<FlushReport> | null = null;
 
@@ -49,7 +52,8 @@ export function createClient(settings: Settings, platform: World): Client {
 
   function call(type: CallType, given: unknown): Promise<string> {
     if (closing) throw new ClosedError();
-    const written = write(type, given, world);
+    if (typeof given === "object" && given !== null) checkFields(type, given);
+    const written = write(type, given, writing);
     const bytes = measureCall(written, settings);
     seq += 1;
     const room = courier.add({ ...written, seq, type, bytes });

@@ -36,14 +36,16 @@ const MOST_TOLD_MS = 300_000;
 /** Twelve hours, as in the official clients. */
 const MOST_ASKED_MS = 43_200_000;
 
+/** Redirects for now lead to a login of the network, or to a page that says when the server is back. */
+const RETRIED_3XX = [302, 303, 307];
 const RETRIED_4XX = [408, 410, 429, 460];
 const FINAL_5XX = [501, 505, 511];
 
 /**
  * The retry table of the current official clients. Network errors, timeouts, 408, 410, 429, 460 and 5xx except 501, 505
  * and 511 are retried; all else is final. A 429 with Retry-After waits that long, from 1 to 300 s, and for twelve hours
- * uses up no retry. Elsewhere Retry-After can lengthen a wait, and never shortens it. A 2xx must say `success`: what
- * another server or a proxy answers is retried.
+ * uses up no retry. Elsewhere Retry-After can lengthen a wait, and never shortens it. What another server or a proxy
+ * answers is retried as well: a 2xx that does not say `success`, and a redirect that is not for good.
  */
 export function judge(answer: FinalAnswer, tried: Tried): Verdict {
   const status = answer.kind === "answered" ? answer.status : null;
@@ -65,7 +67,7 @@ export function successOf({ status, body }: Answer & { kind: "answered" }): bool
 
 function isRetried(status: number): boolean {
   if (is2xx(status)) return true;
-  return status >= 500 ? !FINAL_5XX.includes(status) : RETRIED_4XX.includes(status);
+  return status >= 500 ? !FINAL_5XX.includes(status) : [...RETRIED_3XX, ...RETRIED_4XX].includes(status);
 }
 
 /** Half a second, doubling to a minute. */

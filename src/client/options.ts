@@ -1,9 +1,10 @@
-import type { SentCall } from "./calls.ts";
+import type { Attributes, SentCall } from "./calls.ts";
 import { type CallLimits, VERSION } from "./envelope.ts";
 import { InvalidOptionError, type LostCallError, type SpoolError } from "./errors.ts";
 import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
-import { base64, createMask, kindOf, type Mask, show } from "./show.ts";
+import { base64, createMask, kindOf, type Mask, show, showCauses } from "./show.ts";
+import { readObject } from "./write.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
 export type Options = {
@@ -26,6 +27,8 @@ export type Options = {
   readonly retries?: number | undefined;
   /** How long one request may take until its answer is read (10,000). */
   readonly timeout?: number | undefined;
+  /** The context of every call. What a call has in its own context comes before it, key by key. Read once, at the start. */
+  readonly context?: Attributes | undefined;
   /** Sent with each request. */
   readonly headers?: { readonly [name: string]: string } | undefined;
   /** Sends the requests, instead of the platform's own `fetch`. */
@@ -89,6 +92,8 @@ export type Settings = {
   readonly spool: SpoolSettings | null;
   readonly retries: number;
   readonly timeoutMs: number;
+  /** As JSON will have it. */
+  readonly context: Readonly<Record<string, unknown>> | undefined;
   readonly fetch: Fetch | undefined;
   readonly onError: Options["onError"];
   readonly onDelivered: Options["onDelivered"];
@@ -120,6 +125,7 @@ export function readOptions(writeKey: string, options: Options): Settings {
     spool: options.spool === undefined ? null : readSpool(options.spool),
     retries: whole("retries", options.retries ?? 10, { least: 0 }),
     timeoutMs: whole("timeout", options.timeout ?? 10_000, { least: 1, most: LONGEST_MS }),
+    context: readContext(options),
     fetch: options.fetch,
     onError: options.onError,
     onDelivered: options.onDelivered,
@@ -136,7 +142,7 @@ function either<A extends keyof Options, B extends keyof Options>(name: A, other
 }
 
 const KNOWN =
-  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, spool, retries, timeout, headers, fetch, onError, onDelivered, closeOnSignal, debug";
+  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, spool, retries, timeout, context, headers, fetch, onError, onDelivered, closeOnSignal, debug";
 const FUNCTIONS = ["fetch", "onError", "onDelivered"] as const;
 
 /** The options of other clients, and what to use here. */
@@ -235,6 +241,16 @@ function readSpool(spool: SpoolOptions): SpoolSettings {
   }
   if (onError !== undefined && typeof onError !== "function") throw wrong("spool.onError", "a function", onError);
   return { directory, maxBytes: whole("spool.maxBytes", maxBytes, { least: LEAST_SPOOL_BYTES }), fsync, onError };
+}
+
+/** A copy, as JSON has it: what the program changes later does not change the calls. */
+function readContext({ context }: Options): Settings["context"] {
+  try {
+    const given = readObject({ context }, "context");
+    return given && JSON.parse(JSON.stringify(given));
+  } catch (error) {
+    throw new InvalidOptionError(showCauses(error));
+  }
 }
 
 /** Where requests go, the headers that they all have, and what hides the write key in their answers. */

@@ -8,6 +8,8 @@ export type Answer =
       readonly statusText: string;
       /** The header Retry-After. */
       readonly retryAfter: string | null;
+      /** The header Location of a redirect. */
+      readonly location?: string;
       readonly body: string;
     }
   | { readonly kind: "timeout"; readonly timeoutMs: number }
@@ -52,9 +54,13 @@ async function ask({ url, headers, body }: Request, fetch: Fetch, signal: AbortS
   const { status, statusText = "" } = response;
   // The program's own fetch may answer anything.
   if (typeof status !== "number") throw new TypeError("fetch has answered without a status");
-  const header = response.headers.get("retry-after");
-  const retryAfter = typeof header === "string" ? header : null;
-  return { kind: "answered", status, statusText, retryAfter, body: await readBody(response) };
+  const header = (name: string): string | null => {
+    const value: unknown = response.headers.get(name);
+    return typeof value === "string" ? value : null;
+  };
+  const location = status >= 300 && status < 400 ? header("location") : null;
+  const answer = { kind: "answered", status, statusText, retryAfter: header("retry-after") } as const;
+  return { ...answer, ...(location !== null && { location }), body: await readBody(response) };
 }
 
 export function is2xx(status: number): boolean {

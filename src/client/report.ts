@@ -154,7 +154,7 @@ const QUIET_MS = 1_000;
  * Writes losses to standard error when the program has no onError. An outage loses thousands of calls: the first is
  * written at once, then a line a second says how many more. What is left is written when the program ends.
  */
-function createLossLog({ log, after, onExit }: ClientWorld) {
+export function createLossLog({ log, after, onExit }: Pick<ClientWorld, "log" | "after" | "onExit">) {
   let last = "";
   let count = 0;
   let quiet: Cancel | null = null;
@@ -226,6 +226,6 @@ export function callListener<T>(listener: (value: T) => unknown, value: T, log: 
   }
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

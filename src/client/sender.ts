@@ -175,8 +175,14 @@ function describe(answer: FinalAnswer): string {
   if (answer.kind === "timeout") return `no answer within ${answer.timeoutMs / 1_000} s`;
   if (answer.kind === "failed") return `no answer: ${showCauses(answer.cause)}`;
   const line = statusLine(answer);
+  if (answer.location !== undefined) return `${line}${leadsTo(answer.status)} ${short(answer.location)}`;
   if (!is2xx(answer.status) || successOf(answer) !== null) return line;
   return `${line}, but not as Fairlead answers; is that its address? ${short(answer.body)}`.trimEnd();
+}
+
+/** Only these say that an address is wrong. Others may lead to the login of a network. */
+function leadsTo(status: number): string {
+  return status === 301 || status === 308 ? "; set endpoint to" : " to";
 }
 
 /** HTTP/2 has no text for a status. */

@@ -74,11 +74,12 @@ export function createMask(writeKey: string): Mask {
 /** An answer without the write key in any of its texts. Numbers and names of fields stay as they are. */
 export function maskAnswer(answer: Answer, mask: Mask): Answer {
   if (answer.kind !== "answered") return answer;
-  const { statusText, retryAfter, body } = answer;
+  const { statusText, retryAfter, location, body } = answer;
   return {
     ...answer,
     statusText: mask(statusText),
     retryAfter: retryAfter === null ? null : mask(retryAfter),
+    ...(location !== undefined && { location: mask(location) }),
     body: maskBody(body, mask),
   };
 }

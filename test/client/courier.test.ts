@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { QueueFullError } from "../../src/client/errors.ts";
-import { type Arrived, type Behaviour, startClient, type TestClient } from "./world.ts";
+import { type Arrived, type Behaviour, KEY, startClient, type TestClient } from "./world.ts";
 
 const DOWN = new Error("connection refused");
 
@@ -191,6 +191,19 @@ describe("the verdicts of the server", () => {
       [1, 1, "refused", "unknown_write_key"],
     );
     assert.match(lost[0]?.message ?? "", /the server refused its batch: 401: unknown_write_key: no source has it$/);
+  });
+
+  it("name the address that a redirect leads to, and say if the endpoint is to change", async () => {
+    const headers = { Location: `https://events.example.com/v1/batch?key=${KEY}` };
+    for (const [status, expected] of [
+      [308, /refused its batch: 308; set endpoint to https:\/\/events\.example\.com\/v1\/batch\?key=\*\*\*$/],
+      [302, /no success in one attempt; the last: 302 to https:\/\/events\.example\.com\/v1\/batch\?key=\*\*\*$/],
+    ] as const) {
+      const c = startClient({ retries: 0, answers: () => ({ status, headers }) });
+      void c.track("E");
+      const { lost } = await c.client.flush();
+      assert.match(lost[0]?.message ?? "", expected);
+    }
   });
 
   it("are none where there is nothing to read: Segment's own answer says no more than that all went well", async () => {

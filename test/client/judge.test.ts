@@ -46,12 +46,21 @@ describe("the retry table", () => {
     assert.deepEqual(verdict, { kind: "lost", reason: "refused" });
   });
 
-  it("retries 408, 410, 429, 460 and each 5xx but 501, 505 and 511", () => {
+  it("retries 302, 303, 307, 408, 410, 429, 460 and each 5xx but 501, 505 and 511", () => {
     const retried = [...range(100, 199), ...range(300, 599)].filter(
       (status) => judge(answered(status), FIRST).kind === "again",
     );
     const final5xx = [501, 505, 511];
-    assert.deepEqual(retried, [408, 410, 429, 460, ...range(500, 599).filter((status) => !final5xx.includes(status))]);
+    assert.deepEqual(retried, [
+      302,
+      303,
+      307,
+      408,
+      410,
+      429,
+      460,
+      ...range(500, 599).filter((status) => !final5xx.includes(status)),
+    ]);
   });
 
   it("retries faults of the network and timeouts", () => {
@@ -62,7 +71,10 @@ describe("the retry table", () => {
   it("treats all else as final: every other 4xx, redirects, and no status", () => {
     const final = [
       ...range(100, 199),
-      ...range(300, 407),
+      300,
+      301,
+      ...range(304, 306),
+      ...range(308, 407),
       409,
       ...range(411, 428),
       ...range(430, 459),

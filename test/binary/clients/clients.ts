@@ -40,6 +40,15 @@ export const CLIENTS: readonly Client[] = [
     refusals: 1,
   },
   {
+    // The same, in place of @segment/analytics-node: a program that was written for that one.
+    package: "fairlead/segment",
+    program: "segment-node.mjs",
+    library: { name: "fairlead-client", version: manifest.version },
+    choosesIds: true,
+    takesNumbers: true,
+    refusals: 1,
+  },
+  {
     // Three times within 0.35 to 0.7 s: its publisher waits 25 ms × 2^attempt, once to twice that.
     package: "segment-node-1",
     program: "segment-node.mjs",
@@ -96,23 +105,26 @@ export type Orders = { readonly host: string; readonly calls: readonly Call[] };
 
 export function startProgram({ package: name, program }: Client, { host, calls }: Orders): Program {
   const path = fileURLToPath(new URL(program, import.meta.url));
-  const found = name === "fairlead/client" ? ownModule() : name;
+  const found = OWN[name] === undefined ? name : ownModule(OWN[name]);
   const orders = JSON.stringify({ package: found, host, writeKey: KEY, calls });
   // Of the environment nothing else gets in: a proxy that the machine has set would come between.
   const started = start(findNode(), [path, orders], { env: { PATH: process.env.PATH } });
   return { taken: () => takenBy(started), [Symbol.asyncDispose]: () => started[Symbol.asyncDispose]() };
 }
 
-let own: string | undefined;
+const OWN: Readonly<Record<string, string>> = {
+  "fairlead/client": "lib/client/analytics.js",
+  "fairlead/segment": "lib/client/segment/analytics.js",
+};
 
-/** Our library is in no node_modules: it is packed here, and found by its address. */
-function ownModule(): string {
-  if (own === undefined) {
-    const folder = join(ROOT, "dist/test/client");
-    pack(folder);
-    own = pathToFileURL(join(folder, "lib/client/analytics.js")).href;
-  }
-  return own;
+const OWN_FOLDER = join(ROOT, "dist/test/client");
+let isPacked = false;
+
+/** Our library is in no node_modules: it is packed here, and its modules are found by their addresses. */
+function ownModule(path: string): string {
+  if (!isPacked) pack(OWN_FOLDER);
+  isPacked = true;
+  return pathToFileURL(join(OWN_FOLDER, path)).href;
 }
 
 /** Node, because it is what these clients were written for: its fetch, its sockets and its gzip. Without it, this Bun. */

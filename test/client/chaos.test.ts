@@ -1,0 +1,55 @@
+// Our row of the table in docs/client.md: what a server that fails can make the library lose or repeat.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createClient } from "../../src/client/client.ts";
+import { readOptions } from "../../src/client/options.ts";
+import { type Fetch, platform } from "../../src/client/platform.ts";
+import { fixture } from "../runtime/tls.ts";
+import { CALLS, FAULTS, type Fault, startChaos, summarise } from "./chaos.ts";
+import { readChaosTable } from "./chaos-table.ts";
+
+/** Timers go off so much earlier: five minutes pass in three seconds. */
+const FASTER = 100;
+/** Two seconds: a busy machine is not taken for a server that does not answer. */
+const TIMEOUT_MS = 200_000;
+/** A wait that is longer than that is not waited for. */
+const DEADLINE_MS = 25_000;
+
+const isBun = typeof Bun !== "undefined";
+/** Only Bun's fetch can be told whom to trust. */
+const trusting: Fetch = (url, init) => fetch(url, { ...init, tls: { ca: fixture("ca.crt") } } as RequestInit);
+
+async function run(fault: Fault): Promise<string> {
+  const chaos = await startChaos(fault, FASTER);
+  const delivered: string[] = [];
+  const lost: string[] = [];
+  const settings = readOptions("website-key", {
+    endpoint: chaos.url,
+    timeout: TIMEOUT_MS,
+    onDelivered: ({ event = "" }) => delivered.push(event),
+    onError: ({ call: { event = "" } }) => lost.push(event),
+    ...(fault.tls && { fetch: trusting }),
+  });
+  const after = (ms: number, act: () => void) => platform.after(ms / FASTER, act);
+  const client = createClient(settings, { ...platform, after });
+  for (let nth = 0; nth < CALLS; nth += 1) {
+    void client.call("track", { userId: "u", event: String(nth), messageId: String(nth) });
+  }
+  const { undelivered } = await client.close(fault.endless ? DEADLINE_MS : Infinity);
+  const returned = undelivered.map(({ event = "" }) => event);
+  chaos.close();
+  assert.equal(delivered.length + lost.length + returned.length, CALLS);
+  return summarise(chaos, { delivered, lost, returned });
+}
+
+describe("the library and a server that fails", () => {
+  it("loses, repeats and says what docs/client.md has", { timeout: 60_000 }, async () => {
+    const faults = FAULTS.filter(({ tls }) => isBun || !tls);
+    const documented = readChaosTable();
+    const outcomes = await Promise.all(faults.map(async (fault) => [fault.name, await run(fault)]));
+    assert.deepEqual(
+      outcomes,
+      faults.map(({ name }) => [name, documented.get(name)?.[0]]),
+    );
+  });
+});
