@@ -209,6 +209,16 @@ function readWhenFull(value: WhenFull): WhenFull {
   throw new InvalidOptionError(`queue.whenFull must be block, reject, dropOldest (got ${show(value)})`);
 }
 
+/** A copy, as JSON has it: what the program changes later does not change the calls. */
+function readContext({ context }: Options): Settings["context"] {
+  try {
+    const given = readObject({ context }, "context");
+    return given && JSON.parse(JSON.stringify(given));
+  } catch (error) {
+    throw new InvalidOptionError(showCauses(error));
+  }
+}
+
 function readCloseOnSignal(given: boolean | CloseOnSignal): Settings["closeOnSignal"] {
   if (given === false) return null;
   const options = given === true ? {} : given;
@@ -241,16 +251,6 @@ function readSpool(spool: SpoolOptions): SpoolSettings {
   }
   if (onError !== undefined && typeof onError !== "function") throw wrong("spool.onError", "a function", onError);
   return { directory, maxBytes: whole("spool.maxBytes", maxBytes, { least: LEAST_SPOOL_BYTES }), fsync, onError };
-}
-
-/** A copy, as JSON has it: what the program changes later does not change the calls. */
-function readContext({ context }: Options): Settings["context"] {
-  try {
-    const given = readObject({ context }, "context");
-    return given && JSON.parse(JSON.stringify(given));
-  } catch (error) {
-    throw new InvalidOptionError(showCauses(error));
-  }
 }
 
 /** Where requests go, the headers that they all have, and what hides the write key in their answers. */
