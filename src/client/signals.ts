@@ -3,7 +3,7 @@ import type { Cancel, ToldHooks } from "./platform.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 type Signal = (typeof SIGNALS)[number];
-/** A process that cannot send itself a signal ends with what a shell makes of it. */
+/** What a shell makes of the end by a signal. */
 const EXIT_CODES: Readonly<Record<Signal, number>> = { SIGTERM: 143, SIGINT: 130 };
 
 const hooked = new Set<ToldHooks>();
@@ -38,6 +38,8 @@ function hear(signal: Signal): void {
 
 function end(signal: Signal): void {
   stopListening();
+  // The first process of a container does not end by a signal that it has no listener for.
+  if (process.pid === 1) process.exit(EXIT_CODES[signal]);
   try {
     process.kill(process.pid, signal);
   } catch {

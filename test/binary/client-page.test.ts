@@ -22,6 +22,7 @@ type Example = {
 
 const EXAMPLES: Readonly<Record<string, Example>> = {
   "end.node.mjs": { command: ["node"], ends: { code: 0, signal: null } },
+  "end.express.mjs": { command: ["node"], ends: { code: 0, signal: null } },
   "end.hono.ts": { command: [process.execPath], ends: { code: null, signal: "SIGTERM" } },
   "end.lambda.mjs": {
     command: ["node"],
@@ -49,7 +50,9 @@ let folder: ReturnType<typeof makeFolder>;
 before(() => {
   folder = makeFolder();
   mkdirSync(folder.path("node_modules"));
-  symlinkSync(join(ROOT, "node_modules/hono"), folder.path("node_modules/hono"));
+  for (const name of ["hono", "express"]) {
+    symlinkSync(join(ROOT, "node_modules", name), folder.path(`node_modules/${name}`));
+  }
   writeFileSync(folder.path("package.json"), JSON.stringify({ type: "module" }));
   pack(folder.path("node_modules/fairlead"));
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, readdirSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { describe, it } from "node:test";
 import { InvalidOptionError, QueueFullError, type SpoolError } from "../../src/client/errors.ts";
 import { makeFolder } from "../folder.ts";
@@ -28,6 +28,7 @@ describe("a call with a spool", () => {
     const c = s.start();
     void c.track("E");
     assert.match(s.written(), /^[0-9a-f]{8} 0 - {"type":"track",.*"event":"E"}\n$/);
+    assert.equal(statSync(s.segments()[0] ?? "").mode & 0o777, 0o600);
     await c.client.close(10_000);
     assert.deepEqual(s.segments(), []);
     assert.deepEqual(readdirSync(f.folder, { recursive: true }).length, 1);

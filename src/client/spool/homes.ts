@@ -39,7 +39,7 @@ export function createHomes(directory: string, { machine, wall, uuid }: Parts): 
   return {
     create() {
       const home = `${directory}/${uuid()}`;
-      fs.mkdirSync(home, { recursive: true });
+      fs.mkdirSync(home, { recursive: true, mode: 0o700 });
       own(home);
       return home;
     },

@@ -35,7 +35,14 @@ export type Segment = {
 
 /** Throws what the disk says. */
 export function beginSegment(path: string, fs: Files): Segment {
-  return { ...describe(path, fs), bytes: 0, isRead: true, isDone: false, isTorn: false, file: fs.openSync(path, "ax") };
+  return {
+    ...describe(path, fs),
+    bytes: 0,
+    isRead: true,
+    isDone: false,
+    isTorn: false,
+    file: fs.openSync(path, "ax", 0o600),
+  };
 }
 
 /** A segment of another owner. */

@@ -68,7 +68,8 @@ const SEGMENT = /^\d{15}-\d{6}\.log$/;
 export function openStore(parts: Parts): Store {
   const { spool, source, world, machine } = parts;
   const { fs } = machine;
-  fs.mkdirSync(spool.directory, { recursive: true });
+  // Calls may say things about people: what is made here is for this user alone.
+  fs.mkdirSync(spool.directory, { recursive: true, mode: 0o700 });
   const directory = `${fs.realpathSync(spool.directory)}/${checksum(new TextEncoder().encode(source))}`;
   const homes = createHomes(directory, { machine, wall: world.wall, uuid: world.uuid });
   const store: Store = {
