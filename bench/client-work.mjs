@@ -1,6 +1,7 @@
 // One measurement of the client library, in a process of its own, on any runtime. Prints what it measured as JSON.
 //
 // Usage: node client-work.mjs <module of the library> <what> <url of a server>
+import { mkdtempSync, rmSync } from "node:fs";
 import process from "node:process";
 
 const [module = "", what = "", url = ""] = process.argv.slice(2);
@@ -14,7 +15,7 @@ const PROPERTIES = {
 const WARMUP = 20_000;
 const CALLS = 200_000;
 
-const measures = { overhead, rate, memory };
+const measures = { overhead, rate, memory, spool };
 console.log(JSON.stringify(await measures[what]()));
 
 function callOf(nth) {
@@ -79,6 +80,43 @@ async function memory() {
   const usual = await queue({ limit: 10_000 });
   const long = await queue({ limit: CALLS });
   return { before, usual, long };
+}
+
+/** What a spool costs, by the policy of its syncs, beside none: the caller's time, calls a second, and memory with the server down. */
+async function spool() {
+  const without = await outage(undefined);
+  const interval = await spooled("interval", CALLS);
+  const always = await spooled("always", CALLS / 20);
+  return { without, interval, always };
+}
+
+async function spooled(fsync, calls) {
+  // Beside the library: a temporary folder may be in memory.
+  const directory = mkdtempSync(new URL("../../spool-", module).pathname);
+  const result = await outage({ directory, fsync, maxBytes: 2 ** 30 }, calls);
+  rmSync(directory, { recursive: true });
+  return result;
+}
+
+async function outage(spool, calls = CALLS) {
+  let lost = 0;
+  const fetch = () => Promise.reject(new Error("connection refused"));
+  const analytics = new Analytics("key", { fetch, spool, onError: () => (lost += 1) });
+  const began = performance.now();
+  let spent = 0;
+  for (let nth = 0; nth < calls; nth += 20) {
+    const start = performance.now();
+    const made = Array.from({ length: 20 }, (_, one) => analytics.track(callOf(nth + one)));
+    spent += performance.now() - start;
+    await Promise.all(made);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const rate = (calls / (performance.now() - began)) * 1_000;
+  globalThis.gc?.();
+  globalThis.Bun?.gc(true);
+  const mb = resident();
+  await analytics.close({ timeout: 0 });
+  return { call: (spent / calls) * 1_000, rate, mb, lost };
 }
 
 async function queue({ limit }) {

@@ -23,6 +23,9 @@ type Rates = Readonly<Record<string, number>>;
 type Queued = { readonly mb: number; readonly lost: number; readonly kept: number };
 type Memory = { readonly before: number; readonly usual: Queued; readonly long: Queued };
 
+type Outage = { readonly call: number; readonly rate: number; readonly mb: number; readonly lost: number };
+type Spool = Readonly<Record<"without" | "interval" | "always", Outage>>;
+
 /** Throws with what a measurement wrote if it failed. */
 export async function benchClient(): Promise<void> {
   pack(FOLDER);
@@ -36,6 +39,7 @@ export async function benchClient(): Promise<void> {
     tellOverhead(name, await run<Overhead>("overhead"));
     tellRates(name, await run<Rates>("rate"));
     tellMemory(name, await run<Memory>("memory"));
+    tellSpool(name, await run<Spool>("spool"));
   }
   server.stop();
 }
@@ -67,6 +71,16 @@ function tellMemory(name: string, rounds: readonly Memory[]): void {
   console.log(
     `${name}: without a server: ${before} MB before, ${usual} MB with ${kept}; ${long} MB with ${first?.long.kept} kept`,
   );
+}
+
+function tellSpool(name: string, rounds: readonly Spool[]): void {
+  for (const how of ["without", "interval", "always"] as const) {
+    const [call, rate, mb] = (["call", "rate", "mb"] as const).map((what) => middle(rounds, (one) => one[how][what]));
+    const rounded = Math.round(rate ?? 0).toLocaleString("en-US");
+    console.log(
+      `${name}: without a server, spool ${how}: ${call?.toFixed(1)} µs of the caller, ${rounded} /s, ${mb?.toFixed(0)} MB, ${rounds[0]?.[how].lost} lost`,
+    );
+  }
 }
 
 function middle<T>(rounds: readonly T[], of: (one: T) => number): number {

@@ -51,13 +51,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "admin/dashboard.ts": ["model/", "http/", "hono", "dist/dashboard.js"],
   // Runs in the browser: of the daemon it knows what its API answers, and the words for it.
   "dashboard/": ["wire/", "model/rules.ts", "hono", "uplot"],
-  // Publishable alone: types of the model, and the check of a signature.
-  "client/": ["model/", "webhook/signature.ts"],
+  // Publishable alone: types of the model, the check of a signature, and the word that was probably meant.
+  "client/": ["model/", "webhook/signature.ts", "config/suggest.ts"],
   "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "wire/", "commander", "valibot"],
   "cli/schema.ts": ["model/", "config/", "runtime/", "commander", "config.example.yaml", "docs/config.md"],
   "cli/route.ts": ["model/", "config/", "runtime/", "client/", "wire/", "commander", "accept/try-call.ts"],
+  // The places of JSON in its text.
+  "cli/types/places.ts": ["model/", "config/", "yaml"],
   "cli/serve.ts": ["model/", "config/", "runtime/", "webhook/", "commander", "app.ts"],
   "cli/outbox-file.ts": ["model/", "config/", "runtime/", "store/"],
   // Opens the outboxes of both engines.

@@ -3,7 +3,6 @@ import type { Delivery } from "../model/delivery.ts";
 import type { Event, EventType, Routed } from "../model/event.ts";
 import { fault, isFault } from "../model/fault.ts";
 import type { Observer } from "../model/observer.ts";
-import { storedFor } from "../model/payload.ts";
 import type { Accept, Append, Entry, Extra, Receipt } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { MB, SECOND } from "../model/units.ts";
@@ -67,7 +66,7 @@ function withExtra(entry: Entry, extra: Extra | undefined, destinations: readonl
   const { alsoTo = [], testOf, notification, ...rest } = extra ?? {};
   if (notification !== undefined) {
     const { to, body } = notification;
-    return { ...entry, body: storedFor(to, body), deliverTo: [to], skipped: [] };
+    return { ...entry, body, deliverTo: [to], skipped: [] };
   }
   if (testOf !== undefined) return { ...entry, ...rest, ...routeTest(testOf, destinations) };
   const deliverTo = [...entry.deliverTo, ...alsoTo.filter((name) => !entry.deliverTo.includes(name))];

@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     route: async () => (await import("./route.ts")).declareRoute,
     listen: async () => (await import("./listen.ts")).declareListen,
     verify: async () => (await import("./verify.ts")).declareVerify,
+    types: async () => (await import("./types.ts")).declareTypes,
   },
   "Watch it:": {
     status: async () => (await import("./status.ts")).declareStatus,

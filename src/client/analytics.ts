@@ -2,6 +2,7 @@ import type { CallType } from "../model/event.ts";
 import type {
   AliasCall,
   AnyEvents,
+  Attributes,
   EventName,
   GroupCall,
   IdentifyCall,
@@ -20,18 +21,7 @@ export * from "./errors.ts";
 export * from "./memory-transport.ts";
 export type { Options } from "./options.ts";
 export type { Fetch, FetchInit, FetchResponse } from "./platform.ts";
-export * from "./receive/calls.ts";
-// For receivers of Fairlead's webhooks. That for Hono is in `fairlead/client/hono`.
-export {
-  type Handler,
-  type NodeRequest,
-  type NodeResponse,
-  nodeReceiver,
-  type ReceiveOptions,
-  receiver,
-  type Secrets,
-  verifySignature,
-} from "./receive/receiver.ts";
+export * from "./receive/receive.ts";
 export type { FlushReport } from "./report.ts";
 
 export type CloseOptions = {
@@ -41,27 +31,40 @@ export type CloseOptions = {
 
 const CLOSE_TIMEOUT_MS = 10_000;
 
+const METHODS = ["identify", "track", "page", "screen", "group", "alias", "flush", "close"] as const;
+
 /**
  * A client of one source (SPEC.md 2.3, 4.3). Calls are checked and written as JSON at once, queued in memory, and sent
  * in batches in the background. It is a class because its users know it as one: `new Analytics("WRITE_KEY")`.
  *
- * With `new Analytics<{ "Signed Up": { plan: string } }>(…)` names and properties of events are checked at compile time.
+ * With `new Analytics<{ "Signed Up": { plan: string } }, { email: string }>(…)` the names and properties of events are checked at compile
+ * time, and so are the traits of users; a third type is that of a group's traits. `fairlead types` writes them from a tracking plan.
  *
  * Each call throws an {@link InvalidCallError} if it breaks a rule, a `CallTooLargeError` beyond 32 KB, a
  * `ClosedError` after close(), and a `QueueFullError` if the queue is full and must not drop. The promise that it returns
  * need not be awaited. It resolves to the call's messageId once the call is in the queue, which is at once unless
  * `queue.whenFull` is "block", and never rejects.
+ *
+ * Methods work detached: `const { track } = analytics`.
  */
-export class Analytics<Events extends object = AnyEvents> {
+export class Analytics<
+  Events extends object = AnyEvents,
+  Traits extends object = Attributes,
+  GroupTraits extends object = Attributes,
+> {
   readonly #client: Client;
 
   /** Throws an {@link InvalidOptionError} that names the option that cannot be used. */
   constructor(writeKey: string, options: Options = {}) {
     this.#client = createClient(readOptions(writeKey, options), platform);
+    for (const name of METHODS) {
+      const value = (this[name] as () => unknown).bind(this);
+      Object.defineProperty(this, name, { value, writable: true, configurable: true });
+    }
   }
 
   /** Sets traits of a user: when the account is created, and when they change. */
-  identify(call: IdentifyCall): Promise<string> {
+  identify(call: IdentifyCall<Traits>): Promise<string> {
     return this.#call("identify", call);
   }
 
@@ -81,7 +84,7 @@ export class Analytics<Events extends object = AnyEvents> {
   }
 
   /** Says that a user belongs to a group, and sets traits of the group. */
-  group(call: GroupCall): Promise<string> {
+  group(call: GroupCall<GroupTraits>): Promise<string> {
     return this.#call("group", call);
   }
 

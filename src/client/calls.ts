@@ -1,8 +1,8 @@
 /** The six calls as a program makes them (SPEC.md 2.3), and as they are sent. */
 import type { CallType } from "../model/event.ts";
 
-/** A number becomes a string. It must be a whole number that JavaScript holds exactly. */
-export type Id = string | number;
+/** A number becomes a string. It must be a whole number that JavaScript holds exactly; a bigint may be any. */
+export type Id = string | number | bigint;
 
 /** Names of destinations: `{ All: false, crm: true }` reaches crm alone (SPEC.md 4.3 rule 4). */
 export type Integrations = { readonly [destination: string]: boolean | object | undefined };
@@ -29,7 +29,8 @@ export type Who =
   | { readonly userId: Id; readonly anonymousId?: Id | undefined }
   | { readonly userId?: Id | undefined; readonly anonymousId: Id };
 
-export type IdentifyCall = Common & Who & { readonly traits?: Attributes | undefined };
+/** `traits` may be left out if none is required. */
+export type IdentifyCall<Traits extends object = Attributes> = Common & Who & TraitsOf<Traits>;
 
 /** `traits` is the Go client's name for the properties of a page. They are sent as properties. */
 export type PageCall = ScreenCall & { readonly traits?: Attributes | undefined };
@@ -41,7 +42,9 @@ export type ScreenCall = Common &
     readonly properties?: Attributes | undefined;
   };
 
-export type GroupCall = Common & Who & { readonly groupId: Id; readonly traits?: Attributes | undefined };
+export type GroupCall<Traits extends object = Attributes> = Common & Who & { readonly groupId: Id } & TraitsOf<Traits>;
+
+type TraitsOf<Traits> = Nothing extends Traits ? { readonly traits?: Traits | undefined } : { readonly traits: Traits };
 
 /** `previousId` is the old id, `userId` the new one. */
 export type AliasCall = Common & { readonly userId: Id; readonly previousId: Id };
@@ -63,7 +66,7 @@ type PropertiesOf<Properties> = [Properties] extends [null | undefined]
 
 type Nothing = Record<never, never>;
 
-/** A call as it was sent. Errors and reports give it back to the program. */
+/** A call as it was sent. Errors and reports give it back to the program. Integers beyond 2^53 that were bigints are bigints. */
 export type SentCall = {
   readonly type: CallType;
   readonly messageId: string;

@@ -1,11 +1,13 @@
 import type { CallType } from "../model/event.ts";
-import { type Courier, createCourier } from "./courier.ts";
+import { type Courier, type CourierParts, createCourier } from "./courier.ts";
+import { createEnding } from "./ending.ts";
 import { measureCall } from "./envelope.ts";
-import { ClosedError, InvalidOptionError, LostCallError } from "./errors.ts";
-import { LONGEST_MS, type Settings } from "./options.ts";
-import type { Cancel, ClientWorld, World } from "./platform.ts";
-import { createDebug, createLedger, type Debug, type FlushReport, type Ledger } from "./report.ts";
-import { show } from "./show.ts";
+import { ClosedError, InvalidOptionError } from "./errors.ts";
+import { createFieldCheck } from "./fields.ts";
+import type { Settings } from "./options.ts";
+import type { Cancel, ClientWorld, ToldHooks, World } from "./platform.ts";
+import { createDebug, createLedger, type Debug, type FlushReport } from "./report.ts";
+import { show, showCauses } from "./show.ts";
 import { write } from "./write.ts";
 
 /** What is behind `Analytics`, on any platform. */
@@ -25,26 +27,33 @@ export function createClient(settings: Settings, platform: World): Client {
   const world: ClientWorld = { ...platform, trail, log: quietly(platform.log) };
   const debug = createDebug(settings.debug, world);
   const ledger = createLedger(settings, world, { idle: () => ending.idle(), gone: () => ending.gone() });
-  const courier = createCourier({ settings, world, debug, ledger });
+  const courier = openCourier({ settings, world, debug, ledger });
   const pacer = createPacer({ settings, world, debug, send: () => courier.sendUpTo(seq) });
-  const ending = createEnding({ flush: flushNow, courier, ledger, world, debug });
+  const ending = createEnding({ settings, flush: flushNow, courier, ledger, world, debug });
+  const unhook = settings.closeOnSignal ? listen(world, ending.told) : () => {};
+  const checkFields = createFieldCheck(world.log);
+  const writing = { wall: world.wall, uuid: world.uuid, context: settings.context };
   let seq = 0;
   let closing: Promise<FlushReport> | null = null;
 
-  return {
-    call,
-    flush: () => closing ?? flushNow(),
-    close(timeoutMs) {
-      checkTimeout(timeoutMs);
-      // Begins in another turn: a function of the program that runs meanwhile may close, too, and must find `closing` set.
-      closing ??= Promise.resolve(timeoutMs).then(ending.close).finally(pacer.stop);
-      return closing;
-    },
-  };
+  return { call, flush: () => closing ?? flushNow(), close };
+
+  function close(timeoutMs: number): Promise<FlushReport> {
+    checkTimeout(timeoutMs);
+    // Begins in another turn: a function of the program that runs meanwhile may close, too, and must find `closing` set.
+    closing ??= Promise.resolve(timeoutMs)
+      .then(ending.close)
+      .finally(() => {
+        pacer.stop();
+        unhook();
+      });
+    return closing;
+  }
 
   function call(type: CallType, given: unknown): Promise<string> {
     if (closing) throw new ClosedError();
-    const written = write(type, given, world);
+    if (typeof given === "object" && given !== null) checkFields(type, given);
+    const written = write(type, given, writing);
     const bytes = measureCall(written, settings);
     seq += 1;
     const room = courier.add({ ...written, seq, type, bytes });
@@ -64,6 +73,24 @@ export function createClient(settings: Settings, platform: World): Client {
     pacer.flush();
     return settled;
   }
+}
+
+function openCourier(parts: CourierParts): Courier {
+  const { spool } = parts.settings;
+  if (!spool) return createCourier(parts);
+  const { createSpooling } = parts.world;
+  if (!createSpooling) throw new InvalidOptionError("spool needs files, which this platform does not have");
+  try {
+    return createSpooling(parts, spool);
+  } catch (cause) {
+    if (cause instanceof InvalidOptionError) throw cause;
+    throw new InvalidOptionError(`spool.directory cannot be used: ${showCauses(cause)}`);
+  }
+}
+
+function listen(world: World, told: ToldHooks): Cancel {
+  if (world.onSignal) return world.onSignal(told);
+  throw new InvalidOptionError("closeOnSignal needs the signals of a process, which this platform does not have");
 }
 
 /** Programs replace console.error by functions of their own, which may throw. */
@@ -135,52 +162,4 @@ function createPacer({ settings, world, debug, send }: PacerParts) {
 function checkTimeout(timeoutMs: number): void {
   if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
   throw new InvalidOptionError(`the timeout of close must be 0 or more (got ${show(timeoutMs)})`);
-}
-
-type EndingParts = {
-  readonly flush: () => Promise<FlushReport>;
-  readonly courier: Pick<Courier, "hurry" | "abandon">;
-  readonly ledger: Pick<Ledger, "settle" | "end">;
-  readonly world: Pick<World, "after">;
-  readonly debug: Debug;
-};
-
-/** How long an idle program is kept alive for its queue. */
-const EXIT_TIMEOUT_MS = 5_000;
-
-/** The ways in which a client comes to its end. */
-function createEnding({ flush, courier, ledger, world, debug }: EndingParts) {
-  return {
-    /** The program closes it. Calls that are not delivered in time are returned. */
-    close: (timeoutMs: number) => finish(timeoutMs, giveBack),
-    /** The program has nothing left to do and did not close it: calls are sent for some seconds. Never rejects. */
-    idle: () => void finish(EXIT_TIMEOUT_MS, giveUp),
-    /** The program ends now: all calls are lost, and reported so. */
-    gone: giveUp,
-  };
-
-  /** Sends all calls, without waiting for the next attempt, until they are settled or the time is over. */
-  async function finish(timeoutMs: number, whenLate: () => void): Promise<FlushReport> {
-    debug(() => "exit requested – draining");
-    const settled = flush();
-    courier.hurry();
-    // A longer timeout means no deadline.
-    const cancel = timeoutMs > LONGEST_MS ? () => {} : world.after(timeoutMs, whenLate);
-    const report = await settled;
-    cancel();
-    ledger.end();
-    return report;
-  }
-
-  function giveBack(): void {
-    for (const entry of courier.abandon()) ledger.settle(entry, { kind: "returned" });
-  }
-
-  function giveUp(): void {
-    const why = "the program has ended; await close() before that";
-    for (const entry of courier.abandon()) {
-      ledger.settle(entry, { kind: "lost", error: new LostCallError(entry, { reason: "exited", why }) });
-    }
-    ledger.end();
-  }
 }

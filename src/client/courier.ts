@@ -4,7 +4,7 @@ import type { Settings } from "./options.ts";
 import type { ClientWorld } from "./platform.ts";
 import { createQueue, type Entry } from "./queue.ts";
 import type { Debug, Ledger, Settlement } from "./report.ts";
-import { createSender, type Sending } from "./sender.ts";
+import { createSender, type How, type Sending } from "./sender.ts";
 import { showCauses } from "./show.ts";
 
 export type Courier = {
@@ -16,19 +16,27 @@ export type Courier = {
   hurry(): void;
   /** Stops sending, and removes all calls that are not settled, in their order. */
   abandon(): readonly Entry[];
+  /** Settles a call that was removed. */
+  settle(entry: Entry, settlement: Settlement): void;
+  /** Ends what goes on beside, by the time that `late` resolves. */
+  close?(late: Promise<void>): Promise<void>;
 };
 
-type Parts = {
+export type CourierParts = {
   readonly settings: Settings;
   readonly world: ClientWorld;
   readonly debug: Debug;
-  readonly ledger: Pick<Ledger, "added" | "settle" | "repeated">;
+  readonly ledger: Pick<Ledger, "added" | "settle" | "repeated" | "report">;
 };
+
+/** `again`: called after each attempt that is to be followed by another. */
+type Parts = Omit<CourierParts, "ledger"> &
+  Pick<How, "again"> & { readonly ledger: Omit<CourierParts["ledger"], "report"> };
 
 type Concluded = Exclude<Sending, { kind: "stopped" }>;
 
 /** Sends calls to the server, one batch after the other, so that their order is kept. */
-export function createCourier({ settings, world, debug, ledger }: Parts): Courier {
+export function createCourier({ settings, world, debug, ledger, again = () => true }: Parts): Courier {
   const queue = createQueue(settings);
   const sender = createSender(settings, world, { debug });
   let stopping = new AbortController();
@@ -44,6 +52,7 @@ export function createCourier({ settings, world, debug, ledger }: Parts): Courie
       if (inFlight.length === 0) world.trail.leave(() => void work(stopping.signal));
     },
     hurry: sender.hurry,
+    settle: ledger.settle,
     abandon() {
       stopping.abort();
       stopping = new AbortController();
@@ -65,7 +74,7 @@ export function createCourier({ settings, world, debug, ledger }: Parts): Courie
   async function work(signal: AbortSignal): Promise<void> {
     for (let batch = queue.take(due); batch.length > 0; batch = queue.take(due)) {
       inFlight = batch;
-      const sending = await sender.send(batch, { signal }).catch(failed);
+      const sending = await sender.send(batch, { signal, again }).catch(failed);
       // After an abort the batch belongs to `abandon`, and another `work` may be under way.
       if (sending.kind === "stopped" || signal.aborted) return;
       inFlight = [];

@@ -13,6 +13,8 @@ type Seal = {
   readonly messageId: string;
   /** By it the server corrects the timestamps of calls, where the clock of this machine is wrong. */
   readonly sentAt: string;
+  /** How the body begins; as a server's when left out. */
+  readonly head?: string;
 };
 
 const HEAD = `{"context":{"library":${JSON.stringify(LIBRARY)}},"batch":[`;
@@ -23,11 +25,11 @@ export type WriteBody = (batch: readonly Sendable[], seal: Seal) => string;
  * The body of a request, around calls that are JSON already. The server must not correct a timestamp that the caller gave:
  * in a batch with such a call, `sentAt` stands in each of the other calls instead.
  */
-export function writeEnvelope(batch: readonly Sendable[], { messageId, sentAt }: Seal): string {
+export function writeEnvelope(batch: readonly Sendable[], { messageId, sentAt, head = HEAD }: Seal): string {
   const at = writeSentAt(sentAt);
   const isForAll = !batch.some(({ ownTime }) => ownTime);
   const calls = batch.map(({ text, ownTime }) => (isForAll || ownTime ? text : `${text.slice(0, -1)}${at}}`));
-  return `${HEAD}${calls.join(",")}],"messageId":${JSON.stringify(messageId)}${isForAll ? at : ""}}`;
+  return `${head}${calls.join(",")}],"messageId":${JSON.stringify(messageId)}${isForAll ? at : ""}}`;
 }
 
 function writeSentAt(sentAt: string): string {

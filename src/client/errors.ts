@@ -1,5 +1,6 @@
 import type { CallType } from "../model/event.ts";
 import type { SentCall } from "./calls.ts";
+import { type Exact, readExact } from "./exact.ts";
 import type { Entry } from "./queue.ts";
 
 /** What the library throws or reports. The codes are stable: programs may match on them. */
@@ -66,6 +67,21 @@ export class QueueFullError extends AnalyticsError {
   }
 }
 
+export type SpoolErrorCode = "spool_full" | "spool_failed" | "spool_damaged";
+
+/**
+ * What is wrong with the spool; passed to its `onError`. `spool_full`: it has `maxBytes`. `spool_failed`: the disk refuses,
+ * as when it is full. Both are told once, until it works again. `spool_damaged`: what was kept cannot be read.
+ */
+export class SpoolError extends AnalyticsError {
+  override readonly name = "SpoolError";
+  declare readonly code: SpoolErrorCode;
+
+  constructor(code: SpoolErrorCode, message: string, options?: { readonly cause: unknown }) {
+    super(code, message, options);
+  }
+}
+
 /** A call after close(). Thrown by the call. */
 export class ClosedError extends AnalyticsError {
   override readonly name = "ClosedError";
@@ -102,20 +118,20 @@ export class LostCallError extends AnalyticsError {
   readonly attempts: number;
   readonly type: CallType;
   readonly messageId: string;
-  readonly #text: string;
+  readonly #text: Exact;
 
-  constructor({ type, messageId, text }: Entry, { reason, code, why, status, attempts, cause }: Loss) {
+  constructor({ type, messageId, text, digits }: Entry, { reason, code, why, status, attempts, cause }: Loss) {
     super(code ?? reason, `${type} ${messageId} is lost: ${why}`, cause === undefined ? undefined : { cause });
     this.reason = reason;
     this.status = status ?? null;
     this.attempts = attempts ?? 0;
     this.type = type;
     this.messageId = messageId;
-    this.#text = text;
+    this.#text = { text, digits };
   }
 
   /** The call as it was sent, or would have been. Store it, or make it again with the same messageId. */
   get call(): SentCall {
-    return JSON.parse(this.#text);
+    return readExact(this.#text);
   }
 }

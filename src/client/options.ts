@@ -1,9 +1,10 @@
-import type { SentCall } from "./calls.ts";
+import type { Attributes, SentCall } from "./calls.ts";
 import { type CallLimits, VERSION } from "./envelope.ts";
-import { InvalidOptionError, type LostCallError } from "./errors.ts";
+import { InvalidOptionError, type LostCallError, type SpoolError } from "./errors.ts";
 import type { Fetch } from "./platform.ts";
 import type { WhenFull } from "./queue.ts";
-import { base64, createMask, kindOf, type Mask, show } from "./show.ts";
+import { base64, createMask, kindOf, type Mask, show, showCauses } from "./show.ts";
+import { readObject } from "./write.ts";
 
 /** What `new Analytics` takes beside the write key. Times are in milliseconds, sizes in bytes. */
 export type Options = {
@@ -20,10 +21,14 @@ export type Options = {
   /** The largest call (32,768). */
   readonly maxCallSize?: number | undefined;
   readonly queue?: QueueOptions | undefined;
+  /** Keeps calls on disk until the server has taken them. Needs Node, Bun or Deno. */
+  readonly spool?: SpoolOptions | undefined;
   /** How often a batch is retried before it is lost (10). */
   readonly retries?: number | undefined;
   /** How long one request may take until its answer is read (10,000). */
   readonly timeout?: number | undefined;
+  /** The context of every call. What a call has in its own context comes before it, key by key. Read once, at the start. */
+  readonly context?: Attributes | undefined;
   /** Sent with each request. */
   readonly headers?: { readonly [name: string]: string } | undefined;
   /** Sends the requests, instead of the platform's own `fetch`. */
@@ -32,6 +37,11 @@ export type Options = {
   readonly onError?: ((error: LostCallError) => void) | undefined;
   /** Called for each call that the server has taken. */
   readonly onDelivered?: ((call: SentCall) => void) | undefined;
+  /**
+   * Sends the queue when the process gets SIGTERM or SIGINT, or has nothing left to do; then lets it end as it would have
+   * (false).
+   */
+  readonly closeOnSignal?: boolean | CloseOnSignal | undefined;
   /** Writes what happens to standard error, or to a function, line by line; DEBUG=analytics switches it on, too. */
   readonly debug?: boolean | ((line: string) => void) | undefined;
 };
@@ -43,6 +53,34 @@ type QueueOptions = {
   readonly whenFull?: WhenFull | undefined;
 };
 
+type CloseOnSignal = {
+  /** How long it may take (5,000). */
+  readonly timeout?: number | undefined;
+  /** Called with the calls that could not be delivered in time, unless they are in a spool. */
+  readonly onUndelivered?: ((calls: readonly SentCall[]) => void) | undefined;
+};
+
+type SpoolOptions = {
+  /** For the files of the spool. Several processes may share it. */
+  readonly directory: string;
+  /** The most that the calls of this client may take there (100 MB). */
+  readonly maxBytes?: number | undefined;
+  /**
+   * "interval": the disk is told to write each second, which a power cut may undo. "always": a call's promise resolves when
+   * the call is on the disk. Whichever it is, the end of the process loses nothing ("interval").
+   */
+  readonly fsync?: "always" | "interval" | undefined;
+  /** Called when the spool is full, cannot be written, or is damaged. Without it, that is written to standard error. */
+  readonly onError?: ((error: SpoolError) => void) | undefined;
+};
+
+export type SpoolSettings = {
+  readonly directory: string;
+  readonly maxBytes: number;
+  readonly fsync: "always" | "interval";
+  readonly onError: SpoolOptions["onError"];
+};
+
 export type Settings = {
   readonly target: Target;
   readonly flushAt: number;
@@ -51,11 +89,15 @@ export type Settings = {
   readonly maxCallSize: number;
   readonly queueLimit: number;
   readonly whenFull: WhenFull;
+  readonly spool: SpoolSettings | null;
   readonly retries: number;
   readonly timeoutMs: number;
+  /** As JSON will have it. */
+  readonly context: Readonly<Record<string, unknown>> | undefined;
   readonly fetch: Fetch | undefined;
   readonly onError: Options["onError"];
   readonly onDelivered: Options["onDelivered"];
+  readonly closeOnSignal: { readonly timeoutMs: number; readonly onUndelivered: CloseOnSignal["onUndelivered"] } | null;
   readonly debug: NonNullable<Options["debug"]>;
 };
 
@@ -80,11 +122,14 @@ export function readOptions(writeKey: string, options: Options): Settings {
     maxCallSize: whole("maxCallSize", options.maxCallSize ?? LIMITS.maxCallSize, { least: 256 }),
     queueLimit: whole("queue.limit", queue.limit ?? 10_000, { least: 1 }),
     whenFull: readWhenFull(queue.whenFull ?? "dropOldest"),
+    spool: options.spool === undefined ? null : readSpool(options.spool),
     retries: whole("retries", options.retries ?? 10, { least: 0 }),
     timeoutMs: whole("timeout", options.timeout ?? 10_000, { least: 1, most: LONGEST_MS }),
+    context: readContext(options),
     fetch: options.fetch,
     onError: options.onError,
     onDelivered: options.onDelivered,
+    closeOnSignal: readCloseOnSignal(options.closeOnSignal ?? false),
     debug: options.debug ?? false,
   };
 }
@@ -97,7 +142,7 @@ function either<A extends keyof Options, B extends keyof Options>(name: A, other
 }
 
 const KNOWN =
-  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, retries, timeout, headers, fetch, onError, onDelivered, debug";
+  "endpoint, flushAt, size, flushAfter, interval, maxBatchSize, maxCallSize, queue, spool, retries, timeout, context, headers, fetch, onError, onDelivered, closeOnSignal, debug";
 const FUNCTIONS = ["fetch", "onError", "onDelivered"] as const;
 
 /** The options of other clients, and what to use here. */
@@ -162,6 +207,50 @@ function whole(name: string, value: unknown, { least, most = Infinity }: { least
 function readWhenFull(value: WhenFull): WhenFull {
   if (value === "block" || value === "reject" || value === "dropOldest") return value;
   throw new InvalidOptionError(`queue.whenFull must be block, reject, dropOldest (got ${show(value)})`);
+}
+
+/** A copy, as JSON has it: what the program changes later does not change the calls. */
+function readContext({ context }: Options): Settings["context"] {
+  try {
+    const given = readObject({ context }, "context");
+    return given && JSON.parse(JSON.stringify(given));
+  } catch (error) {
+    throw new InvalidOptionError(showCauses(error));
+  }
+}
+
+function readCloseOnSignal(given: boolean | CloseOnSignal): Settings["closeOnSignal"] {
+  if (given === false) return null;
+  const options = given === true ? {} : given;
+  checkObject("closeOnSignal", options);
+  const { timeout = 5_000, onUndelivered, ...unknown } = options;
+  const [name] = Object.keys(unknown);
+  if (name !== undefined) {
+    const known = "closeOnSignal.timeout and closeOnSignal.onUndelivered";
+    throw new InvalidOptionError(`there is no option closeOnSignal.${name}: there are ${known}`);
+  }
+  if (onUndelivered !== undefined && typeof onUndelivered !== "function")
+    throw wrong("closeOnSignal.onUndelivered", "a function", onUndelivered);
+  return { timeoutMs: whole("closeOnSignal.timeout", timeout, { least: 0, most: LONGEST_MS }), onUndelivered };
+}
+
+/** A small spool has segments of a few calls. */
+const LEAST_SPOOL_BYTES = 1_048_576;
+
+function readSpool(spool: SpoolOptions): SpoolSettings {
+  checkObject("spool", spool);
+  const { directory, maxBytes = 100 * 1_048_576, fsync = "interval", onError, ...unknown } = spool;
+  const [name] = Object.keys(unknown);
+  if (name !== undefined) {
+    const known = "spool.directory, spool.maxBytes, spool.fsync and spool.onError";
+    throw new InvalidOptionError(`there is no option spool.${name}: there are ${known}`);
+  }
+  if (typeof directory !== "string" || directory === "") throw wrong("spool.directory", "a path", directory);
+  if (fsync !== "always" && fsync !== "interval") {
+    throw new InvalidOptionError(`spool.fsync must be always, interval (got ${show(fsync)})`);
+  }
+  if (onError !== undefined && typeof onError !== "function") throw wrong("spool.onError", "a function", onError);
+  return { directory, maxBytes: whole("spool.maxBytes", maxBytes, { least: LEAST_SPOOL_BYTES }), fsync, onError };
 }
 
 /** Where requests go, the headers that they all have, and what hides the write key in their answers. */

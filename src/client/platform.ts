@@ -1,7 +1,10 @@
 /** What the library needs from the platform that it runs on. Tests bring a world of their own. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import process from "node:process";
-import { LONGEST_MS } from "./options.ts";
+import type { Courier, CourierParts } from "./courier.ts";
+import { LONGEST_MS, type SpoolSettings } from "./options.ts";
+import { onSignal } from "./signals.ts";
+import { createSpooling } from "./spool/spooling.ts";
 
 export type Cancel = () => void;
 
@@ -14,11 +17,15 @@ export type World = {
   keepAlive(): Cancel;
   /** Calls the hooks when the program ends, until cancelled. */
   onExit(hooks: ExitHooks): Cancel;
+  /** Calls the hooks when the process gets a signal to end, until cancelled. Undefined where there are no signals. */
+  readonly onSignal?: ((hooks: ToldHooks) => Cancel) | undefined;
   /** Evenly from 0 (included) to 1 (excluded). */
   fraction(): number;
   uuid(): string;
   createTrail(): Trail;
   readonly fetch: Fetch;
+  /** Sends calls that are kept on disk. Undefined where there are no files. */
+  readonly createSpooling?: ((parts: CourierParts, spool: SpoolSettings) => Courier) | undefined;
   /** Writes a line to standard error. */
   log(line: string): void;
   /** The environment variable DEBUG, or an empty text. */
@@ -38,6 +45,14 @@ export type Trail = {
 };
 
 type Listener = "onError" | "debug";
+
+/** Neither rejects or throws. */
+export type ToldHooks = {
+  /** The program is told to end, and decides itself when it does. */
+  readonly toSend: () => void;
+  /** It ends when this resolves. */
+  readonly toEnd: () => Promise<void>;
+};
 
 export type ExitHooks = {
   /** The program has nothing left to do. What begins now keeps it alive. */
@@ -88,11 +103,13 @@ export const platform: World = {
     return () => clearInterval(timer);
   },
   onExit,
+  onSignal,
   fraction: () => Math.random(),
   uuid: () => crypto.randomUUID(),
   createTrail,
   // Looked up at each request, so that a fetch that is wrapped or replaced later is used.
   fetch: (url, init) => globalThis.fetch(url, init),
+  createSpooling,
   log: (line) => console.error(line),
   debugNames,
 };

@@ -12,6 +12,8 @@ export type Entry = {
   readonly text: string;
   /** Whether the caller gave the timestamp, which the server must then not correct. */
   readonly ownTime: boolean;
+  /** Whether the text may hold integers that a number does not hold exactly. */
+  readonly digits: boolean;
   /** Of the text, in UTF-8. */
   readonly bytes: number;
 };

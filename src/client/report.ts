@@ -1,17 +1,20 @@
 import type { SentCall } from "./calls.ts";
 import type { LostCallError } from "./errors.ts";
+import { readExact } from "./exact.ts";
 import type { Settings } from "./options.ts";
 import type { Cancel, ClientWorld, ExitHooks } from "./platform.ts";
 import type { Entry } from "./queue.ts";
 import { printable, showThrown } from "./show.ts";
 
-/** What became of the calls that a flush() or close() waited for. Each is in one of the three lists. */
+/** What became of the calls that a flush() or close() waited for. Each is in one of the lists. */
 export type FlushReport = {
   /** The messageIds of the calls that the server has taken. */
   readonly delivered: readonly string[];
   readonly lost: readonly LostCallError[];
   /** The calls that close() gave up waiting for. The server may have some of them: make them again with the same messageId. */
   readonly undelivered: readonly SentCall[];
+  /** The messageIds of the calls that stay on the disk, to be sent later. Only with a spool. */
+  readonly spooled?: readonly string[];
   /** How many the server said it had already, in the batches that these calls were in. */
   readonly duplicates: number;
 };
@@ -20,12 +23,16 @@ export type FlushReport = {
 export type Settlement =
   | { readonly kind: "delivered" }
   | { readonly kind: "lost"; readonly error: LostCallError }
-  | { readonly kind: "returned" };
+  | { readonly kind: "returned" }
+  /** It stays on the disk. What becomes of it later is reported once more. */
+  | { readonly kind: "spooled" };
 
 /** Counts the open calls, and reports each one's settlement to flushes and to the program. */
 export type Ledger = {
   added(): void;
   settle(entry: Entry, settlement: Settlement): void;
+  /** Tells the program what became of a call that no flush waits for. */
+  report(entry: Entry, settlement: Settlement): void;
   /** The server had so many calls of this batch already. Comes before they are settled. */
   repeated(batch: readonly Entry[], duplicates: number): void;
   /** Resolves when all calls that are open now are settled. `upTo` is the seq of the newest. */
@@ -35,9 +42,13 @@ export type Ledger = {
 };
 
 /** While calls are open, `hooks` hear of the program's end. */
-export function createLedger({ onError, onDelivered }: Settings, world: ClientWorld, hooks: ExitHooks): Ledger {
+export function createLedger(
+  { onError, onDelivered, spool, closeOnSignal }: Settings,
+  world: ClientWorld,
+  hooks: ExitHooks,
+): Ledger {
   const { log, trail } = world;
-  const flushes = createFlushes(world.keepAlive);
+  const flushes = createFlushes(world.keepAlive, spool !== null);
   const losses = createLossLog(world);
   let open = 0;
   let returned = 0;
@@ -55,21 +66,23 @@ export function createLedger({ onError, onDelivered }: Settings, world: ClientWo
       flushes.settled(entry, settlement);
       report(entry, settlement);
     },
+    report,
     repeated: flushes.repeated,
     settled: (upTo) => flushes.open(upTo, open),
     end() {
       losses.end();
-      if (returned > 0 && !onError)
+      if (returned > 0 && !onError && !closeOnSignal?.onUndelivered)
         log(`analytics: ${returned} calls were not delivered in time: see what close() returned`);
       returned = 0;
     },
   };
 
-  function report({ text }: Entry, settlement: Settlement): void {
+  function report(entry: Entry, settlement: Settlement): void {
+    if (settlement.kind === "spooled") return;
     if (settlement.kind === "returned") {
       returned += 1;
     } else if (settlement.kind === "delivered") {
-      if (onDelivered) callListener(onDelivered, JSON.parse(text), log);
+      if (onDelivered) callListener(onDelivered, readExact(entry), log);
     } else if (onError) {
       trail.enter("onError", () => callListener(onError, settlement.error, log));
     } else {
@@ -83,6 +96,7 @@ type Flush = {
   readonly delivered: string[];
   readonly lost: LostCallError[];
   readonly undelivered: SentCall[];
+  readonly spooled: string[] | undefined;
   readonly resolve: (report: FlushReport) => void;
   duplicates: number;
   /** How many calls are not settled yet. */
@@ -90,7 +104,7 @@ type Flush = {
 };
 
 /** The flushes that wait. They keep the program alive. */
-function createFlushes(keepAlive: () => Cancel) {
+function createFlushes(keepAlive: () => Cancel, hasSpool: boolean) {
   const waiting = new Set<Flush>();
   let release: Cancel = () => {};
 
@@ -98,7 +112,8 @@ function createFlushes(keepAlive: () => Cancel) {
 
   function open(upTo: number, count: number): Promise<FlushReport> {
     return new Promise((resolve) => {
-      const flush: Flush = { upTo, left: count, delivered: [], lost: [], undelivered: [], duplicates: 0, resolve };
+      const lists = { delivered: [], lost: [], undelivered: [], spooled: hasSpool ? [] : undefined };
+      const flush: Flush = { ...lists, upTo, left: count, duplicates: 0, resolve };
       if (count === 0) return resolve(reportOf(flush));
       if (waiting.size === 0) release = keepAlive();
       waiting.add(flush);
@@ -125,11 +140,12 @@ function createFlushes(keepAlive: () => Cancel) {
 function note(flush: Flush, entry: Entry, settlement: Settlement): void {
   if (settlement.kind === "delivered") flush.delivered.push(entry.messageId);
   else if (settlement.kind === "lost") flush.lost.push(settlement.error);
-  else flush.undelivered.push(JSON.parse(entry.text));
+  else if (settlement.kind === "spooled") flush.spooled?.push(entry.messageId);
+  else flush.undelivered.push(readExact(entry));
 }
 
-function reportOf({ delivered, lost, undelivered, duplicates }: Flush): FlushReport {
-  return { delivered, lost, undelivered, duplicates };
+function reportOf({ delivered, lost, undelivered, spooled, duplicates }: Flush): FlushReport {
+  return { delivered, lost, undelivered, ...(spooled && { spooled }), duplicates };
 }
 
 const QUIET_MS = 1_000;
@@ -197,7 +213,7 @@ function isNamed(list: string): boolean {
  * Calls a function of the program. If it throws, or its promise rejects, that is logged and changes nothing: the library
  * has calls to send, and no rejection may be left unhandled.
  */
-function callListener<T>(listener: (value: T) => unknown, value: T, log: (line: string) => void): void {
+export function callListener<T>(listener: (value: T) => unknown, value: T, log: (line: string) => void): void {
   try {
     const result = listener(value);
     if (isThenable(result)) result.then(undefined, complain);

@@ -1,11 +1,17 @@
 import type { CallType } from "../model/event.ts";
 import { InvalidCallError } from "./errors.ts";
+import { type Exact, writeExact } from "./exact.ts";
 import { kindOf, show, showCauses } from "./show.ts";
 
 /** A call as JSON. `ownTime`: the caller gave its timestamp. */
-type Written = { readonly messageId: string; readonly text: string; readonly ownTime: boolean };
+type Written = Exact & { readonly messageId: string; readonly ownTime: boolean };
 
-type WriteWorld = { wall(): number; uuid(): string };
+type WriteWorld = {
+  wall(): number;
+  uuid(): string;
+  /** The context of every call of this client, under that of the call. */
+  readonly context?: Fields | undefined;
+};
 
 type Fields = { readonly [name: string]: unknown };
 
@@ -25,11 +31,15 @@ export function write(type: CallType, call: unknown, world: WriteWorld): Written
     messageId,
     timestamp: timestamp ?? new Date(world.wall()).toISOString(),
     ...own,
-    context: readObject(given, "context"),
+    context: under(world.context, readObject(given, "context")),
     integrations: readObject(given, "integrations"),
   };
-  const text = serialised(`the ${type} call`, () => JSON.stringify(fields));
-  return { messageId, text, ownTime: timestamp !== undefined };
+  const exact = serialised(`the ${type} call`, () => writeExact(fields, world.uuid));
+  return { ...exact, messageId, ownTime: timestamp !== undefined };
+}
+
+function under(all: Fields | undefined, own: Fields | undefined): Fields | undefined {
+  return all && own ? { ...all, ...own } : (own ?? all);
 }
 
 /** The fields of each type beside those of all, in the order in which they are written. */
@@ -87,9 +97,10 @@ function serialised<T>(what: string, make: () => T): T {
 /** An id as text; undefined if there is none, or an empty one, as for the Go client. */
 function readId(call: Fields, field: string): string | undefined {
   const value = call[field];
+  if (typeof value === "bigint") return String(value);
   if (typeof value !== "number") return readText(call, field);
   if (Number.isSafeInteger(value)) return String(value);
-  throw wrong(field, "a string, or a whole number of up to 15 digits", value);
+  throw wrong(field, "a string, a bigint, or a whole number of up to 15 digits", value);
 }
 
 function readText(call: Fields, field: string): string | undefined {
@@ -99,8 +110,8 @@ function readText(call: Fields, field: string): string | undefined {
   throw wrong(field, "a string", value);
 }
 
-/** An object whose JSON is an object. */
-function readObject(call: Fields, field: string): Fields | undefined {
+/** An object whose JSON is an object. Throws an InvalidCallError. */
+export function readObject(call: Fields, field: string): Fields | undefined {
   const value = asWritten(call[field], field);
   if (value === undefined || value === null) return undefined;
   if (typeof value === "object" && !Array.isArray(value) && nameOf(value) === null) return value as Fields;

@@ -51,7 +51,8 @@ export const notifier = v.strictObject({
   failingFor: key(v.optional(duration({ min: 1, max: DAY }), "5m"), {
     description: "How long a destination must have failed until this is told.",
     example: "15m",
-    more: "Each webhook of the destination must have failed for so long.",
+    more: `Each webhook of the destination must have failed for so long. Notifications wait a minute for others, so that times below
+      a few minutes make little difference.`,
   }),
   repeat: key(v.optional(duration({ min: 1, max: 7 * DAY }), "4h"), {
     description: "How long until trouble that lasts is told again.",

@@ -29,6 +29,8 @@ export type NoticeState = "new" | "ongoing" | "recovered";
 export type NoticeItem = Pick<Fact, "subject" | "since" | "says" | "details"> & {
   /** When it ended; null while it lasts. */
   readonly until: At | null;
+  /** Whether it ended because nobody looks any more: a destination was disabled or removed. */
+  readonly gone: boolean;
 };
 
 export type GivenUp = { readonly destination: string; readonly state: "failed" | "expired"; readonly reason: string };

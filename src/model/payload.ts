@@ -10,11 +10,6 @@
 /** By destination. */
 export type Payloads = readonly (readonly [destination: string, payload: string])[];
 
-/** What to store of an event that only one destination gets, which gets this. */
-export function storedFor(destination: string, payload: string): string {
-  return isPlain(payload) ? payload : storedBody("{}", [[destination, payload]]);
-}
-
 export function storedBody(body: string, payloads: Payloads): string {
   if (payloads.length === 0) return body;
   const own = payloads.map(([destination, payload]) => `,${JSON.stringify(destination)},${payload.length},${payload}`);

@@ -116,7 +116,7 @@ export type Extra = Pick<Entry, "withdraws" | "notice" | "change"> & {
   readonly alsoTo?: readonly string[];
   /** The only destination that gets it, whatever the rules say: it is a test of that one. */
   readonly testOf?: string;
-  /** It is a notification: the webhook of `notify` that gets it, by its name as a destination, and what it gets. */
+  /** It is a notification: the webhook of `notify` that gets it, by its name as a destination, and what is stored as its body. */
   readonly notification?: { readonly to: string; readonly body: string };
 };
 

@@ -1,10 +1,10 @@
-import { type Certificate, type Config, type Destination, receiversOf } from "../model/config.ts";
+import { type Certificate, type Config, receiversOf } from "../model/config.ts";
 import type { Pauses } from "../model/destination-clock.ts";
 import type { StoreHealth } from "../model/disk.ts";
 import type { Fact } from "../model/notice.ts";
 import type { Backlog, Clock } from "../model/ports.ts";
 import type { Sharing } from "../model/sharing.ts";
-import type { ConfigStatus, Health } from "../model/status.ts";
+import type { ConfigStatus, DestinationHealth, Health } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { type At, DAY, formatDuration, formatSize, MINUTE, type Ms } from "../model/units.ts";
 import { shortTime } from "./message.ts";
@@ -34,40 +34,40 @@ export async function gatherFacts(world: FactsWorld): Promise<readonly Fact[]> {
   ];
 }
 
-/** A destination that was asked for less long says little: a single event may have been the cause. */
-const SHORTEST_FAILING: Ms = MINUTE;
-
 async function ofDestinations(world: FactsWorld): Promise<readonly Fact[]> {
   const served = receiversOf(world.config()).filter(({ enabled }) => enabled);
-  const facts = served.map((destination) => ofDestination(destination, world));
-  if (facts.every(({ state }) => state !== "bad")) return facts;
-  const waiting = (await world.backlog.counts()).filter(({ state }) => state === "waiting");
-  return facts.map((fact) => {
-    const count = waiting.find(({ destination }) => destination === fact.subject)?.count ?? 0;
-    if (fact.state !== "bad") return fact;
-    const says = `${fact.says}; ${count} ${count === 1 ? "delivery waits" : "deliveries wait"}`;
-    return { ...fact, says, details: { ...fact.details, waiting: count } };
-  });
+  const all = served.map((one) => ({ name: one.name, health: world.webhooks.of(one) }));
+  const counts = all.some(({ health }) => health.failingSince !== null) ? await world.backlog.counts() : [];
+  const waiting = new Map(
+    counts.filter(({ state }) => state === "waiting").map(({ destination, count }) => [destination, count]),
+  );
+  return all.map(({ name, health }) => ofDestination(name, { health, waiting: waiting.get(name) ?? 0 }, world));
 }
 
-function ofDestination(destination: Destination, { webhooks, pauses, timeline, clock }: FactsWorld): Fact {
-  const { name } = destination;
-  const { state, failingSince, lastError } = webhooks.of(destination);
+type Asked = { readonly health: DestinationHealth; readonly waiting: number };
+
+function ofDestination(name: string, { health, waiting }: Asked, { pauses, timeline, clock }: FactsWorld): Fact {
+  const { state, failingSince, lastError } = health;
   const fact = { kind: "destination_failing", subject: name } as const;
+  const now = clock.now();
   // What an operator has stopped is neither working nor failing; nor is what was not asked yet.
   if (pauses.since(name) !== null || state === "untried") return { ...fact, ...NOTHING, state: "unknown" };
   if (failingSince === null || lastError === null) return { ...fact, ...NOTHING, state: "fine" };
-  if (lastError.at - failingSince < SHORTEST_FAILING) return { ...fact, ...NOTHING, state: "unknown" };
-  const lasts = formatDuration(clock.now() - failingSince);
+  // All was given up, and nothing new has come.
+  if (waiting === 0 && now - lastError.at >= LATELY) return { ...fact, ...NOTHING, state: "unknown" };
   const reason = withoutQueries(lastError.reason);
+  const since = shortTime(timeline.toWall(failingSince));
+  const waits = `${waiting} ${waiting === 1 ? "delivery waits" : "deliveries wait"}`;
   return {
     ...fact,
     state: "bad",
     since: failingSince,
-    says: `${name} has taken nothing for ${lasts}, since ${shortTime(timeline.toWall(failingSince))}: ${reason}`,
-    details: { url: lastError.url, reason },
+    says: `${name} has taken nothing for ${formatDuration(now - failingSince)}, since ${since}: ${reason}; ${waits}`,
+    details: { url: lastError.url, reason, waiting },
   };
 }
+
+const LATELY: Ms = 15 * MINUTE;
 
 const NOTHING = { since: 0, says: "", details: {} } as const;
 

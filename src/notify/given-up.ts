@@ -61,5 +61,5 @@ export function createGivenUps(repeat: () => Ms): GivenUps {
 }
 
 function itemOf([subject, { since, failed, expired, reason }]: readonly [string, Count]): NoticeItem {
-  return { subject, since, until: null, says: reason, details: { failed, expired } };
+  return { subject, since, until: null, gone: false, says: reason, details: { failed, expired } };
 }

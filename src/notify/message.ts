@@ -43,9 +43,11 @@ function titleOf(kind: NoticeKind, state: NoticeState, { named, items }: Titled)
   const only = named.length === 1;
   const list = named.slice(0, MOST_NAMES).join(", ") + (named.length > MOST_NAMES ? ", …" : "");
   if (kind === "deliveries_given_up") return `${countOf(items)} given up: ${list}`;
-  const [one, many] = TITLES[kind][state];
+  const [one, many] = items.every(({ gone }) => gone) ? GONE : TITLES[kind][state];
   return only ? one.replace("%", list) : `${many.replace("%", String(named.length))}: ${list}`;
 }
+
+const GONE = ["% is not watched any more", "% are not watched any more"] as const;
 
 type Titles = Readonly<Record<NoticeState, readonly [one: string, many: string]>>;
 
@@ -93,7 +95,7 @@ function lineOf(kind: NoticeKind, state: NoticeState, item: NoticeItem): string 
     return `${countOf([item])} to ${subject} given up since ${shortTime(since)} (${counts}); the last: ${says}`;
   }
   if (state !== "recovered" || until === null) return says;
-  const [one] = TITLES[kind].recovered;
+  const [one] = item.gone ? GONE : TITLES[kind].recovered;
   return `${one.replace("%", subject)} (${shortTime(until)}, after ${formatDuration(Math.max(0, until - since))})`;
 }
 

@@ -19,6 +19,8 @@ type Trouble = {
   readonly since: At;
   toldAt: At | null;
   endedAt: At | null;
+  /** Whether it ended because nobody looks any more. */
+  isGone: boolean;
   /** Since when there is something new to tell of it: that it has begun, or ended. */
   changedAt: At;
   /** Whether this daemon has seen it itself. */
@@ -56,7 +58,7 @@ export function createTroubles(world: NoticeRules): Troubles {
       }
       for (const [key, trouble] of troubles) {
         if (!on.some((kind) => kind === trouble.kind)) troubles.delete(key);
-        else if (!wanted.has(key)) ease(trouble, "fine", now);
+        else if (!wanted.has(key)) ease(trouble, "gone", now);
       }
     },
     due(kind, state, now) {
@@ -90,12 +92,13 @@ export function createTroubles(world: NoticeRules): Troubles {
     },
   };
 
-  function ease(trouble: Trouble, state: Fact["state"], now: At): void {
+  function ease(trouble: Trouble, state: Fact["state"] | "gone", now: At): void {
     if (state === "elsewhere") trouble.isMine = false;
     // Once it has ended, it begins again only when it is trouble again.
     trouble.isBad = state === "bad" && trouble.endedAt === null;
-    if (state !== "fine" || trouble.endedAt !== null || !isOurs(trouble, now, world)) return;
+    if ((state !== "fine" && state !== "gone") || trouble.endedAt !== null || !isOurs(trouble, now, world)) return;
     trouble.endedAt = now;
+    trouble.isGone = state === "gone";
     // What was not told yet has waited since it began.
     if (trouble.toldAt !== null) trouble.changedAt = now;
   }
@@ -113,7 +116,7 @@ function isTrouble({ kind, state, since }: Fact, now: At, { rules }: Pick<Notice
 
 function worsen(known: Trouble | undefined, { kind, subject, since, says, details }: Fact, now: At): Trouble {
   const begun = known ?? { kind, subject, since, toldAt: null, changedAt: now };
-  return Object.assign(begun, { endedAt: null, isMine: true, isBad: true, fact: { says, details } });
+  return Object.assign(begun, { endedAt: null, isGone: false, isMine: true, isBad: true, fact: { says, details } });
 }
 
 function marksOf(key: string, { toldAt, since }: Trouble): readonly (readonly [string, number])[] {
@@ -127,7 +130,18 @@ function marksOf(key: string, { toldAt, since }: Trouble): readonly (readonly [s
 /** Nobody has looked yet whether it lasts. */
 function remembered({ kind, subject, since, at }: Known): Trouble {
   const fact = { says: "", details: {} };
-  return { kind, subject, since, toldAt: at, endedAt: null, changedAt: at, isMine: false, isBad: false, fact };
+  return {
+    kind,
+    subject,
+    since,
+    toldAt: at,
+    endedAt: null,
+    isGone: false,
+    changedAt: at,
+    isMine: false,
+    isBad: false,
+    fact,
+  };
 }
 
 function keyOf({ kind, subject }: Pick<Trouble, "kind" | "subject">): string {
@@ -141,6 +155,6 @@ function stateOf({ toldAt, endedAt, isBad }: Trouble): NoticeState | null {
   return isBad ? "ongoing" : null;
 }
 
-function itemOf({ subject, since, endedAt, fact }: Trouble): NoticeItem {
-  return { subject, since, until: endedAt, ...fact };
+function itemOf({ subject, since, endedAt, isGone, fact }: Trouble): NoticeItem {
+  return { subject, since, until: endedAt, gone: isGone, ...fact };
 }

@@ -7,7 +7,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { publint } from "publint";
 import manifest from "../../package.json" with { type: "json" };
+import sources from "../../src/client/manifest.json" with { type: "json" };
 import { pack } from "../client/pack.ts";
 import { ROOT } from "./binary.ts";
 import { type Process, start } from "./process.ts";
@@ -22,13 +26,14 @@ const RUNTIMES = [
 ].filter(({ run: [file = ""] }) => Bun.which(file) !== null || existsSync(file));
 
 let folder = "";
+let archive = "";
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "fairlead-package-"));
   pack(join(folder, "made"));
   await finished(bun(["pm", "pack", "--destination", folder], "made"));
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
-  const archive = (await readdir(folder)).find((name) => name.endsWith(".tgz")) ?? "";
+  archive = (await readdir(folder)).find((name) => name.endsWith(".tgz")) ?? "";
   await finished(bun(["add", `./${archive}`], "."));
 }, PATIENT);
 
@@ -43,9 +48,44 @@ describe("the package of the client library", () => {
       ["fairlead", manifest.version, "MIT", undefined],
     );
     const files = (await readdir(installed)).filter((name) => !name.startsWith("."));
-    assert.deepEqual(files.toSorted(), ["LICENSE", "README.md", "lib", "package.json"]);
-    for (const path of Object.values<string>(made.exports["./client"]))
-      assert.ok(existsSync(join(installed, path)), path);
+    assert.deepEqual(files.toSorted(), ["LICENSE", "README.md", "browser", "cjs", "lib", "package.json"]);
+    const targets = Object.values<Targets>(made.exports).flatMap(pathsOf);
+    assert.ok(targets.length > 0);
+    for (const path of targets) assert.ok(existsSync(join(installed, path)), path);
+  });
+
+  it("has its types found under node10, node16 and bundler resolution, by import and by require", PATIENT, async () => {
+    const data = new Uint8Array(await readFile(join(folder, archive)));
+    const checked = await checkPackage(createPackageFromTarballData(data));
+    assert.ok(checked.types);
+    assert.deepEqual(checked.problems, []);
+    assert.deepEqual(Object.keys(checked.entrypoints).toSorted(), ENTRIES);
+  });
+
+  it("has a manifest in which publint finds nothing", PATIENT, async () => {
+    const { buffer } = new Uint8Array(await readFile(join(folder, archive)));
+    const { messages } = await publint({ strict: true, pack: { tarball: buffer } });
+    assert.deepEqual(messages, []);
+  });
+
+  it("has a bundle for pages of at most 6 KB as they get it", async () => {
+    const bundle = await readFile(join(folder, "node_modules/fairlead/browser/fairlead.min.js"));
+    const bytes = gzipSync(bundle, { level: 9 }).length;
+    assert.ok(bytes <= 6 * 1_024, `${bytes} bytes`);
+    assert.doesNotMatch(bundle.toString(), /\b(?:node:|require\(|import\b)/);
+  });
+
+  it("leaves out of a bundle what the program does not use", PATIENT, async () => {
+    const sizes: number[] = [];
+    for (const name of ["callKey", "Analytics"]) {
+      const path = join(folder, `${name}.mjs`);
+      await writeFile(path, `import { ${name} } from "fairlead"; console.log(${name});`);
+      const { outputs } = await Bun.build({ entrypoints: [path], target: "node", minify: true });
+      sizes.push(outputs[0]?.size ?? 0);
+    }
+    const [small = 0, whole = 0] = sizes;
+    assert.ok(small > 0 && small < 1_000, `${small} bytes for one small function`);
+    assert.ok(whole > 10_000, `${whole} bytes for the client`);
   });
 
   it("has types that stand by themselves, and find what is wrong", PATIENT, async () => {
@@ -70,6 +110,31 @@ describe("the package of the client library", () => {
 
 for (const { name, run } of RUNTIMES) {
   describe(`the client library on ${name}`, () => {
+    it("is found by import and by require, by all of its names", PATIENT, async () => {
+      const [file = "", ...args] = run;
+      for (const [ending, load] of [
+        ["mjs", (entry: string) => `await import("${entry}")`],
+        ["cjs", (entry: string) => `require("${entry}")`],
+      ] as const) {
+        const path = join(folder, `found.${ending}`);
+        await writeFile(path, NAMES.map((name) => `console.log("receiver" in ${load(name)});`).join("\n"));
+        const env = { PATH: process.env.PATH ?? "", NO_COLOR: "1" };
+        const { out, err } = await finished(start(file, [...args, path], { folder, env }));
+        assert.deepEqual([out, err], [["true", "true", "true"], []]);
+      }
+    });
+
+    if (name === "Deno") {
+      it("is found by its npm specifier, with its types", PATIENT, async () => {
+        const [file = "", ...args] = run;
+        const path = join(folder, "specifier.ts");
+        await writeFile(path, SPECIFIER);
+        const env = { PATH: process.env.PATH ?? "", NO_COLOR: "1" };
+        const { out } = await finished(start(file, [...args, "--check", path], { folder, env }));
+        assert.deepEqual(out, ["function"]);
+      });
+    }
+
     it("delivers what a program has queued that ends without close, and does not hold it up", PATIENT, async () => {
       await using server = await startServer();
       const began = performance.now();
@@ -133,6 +198,28 @@ for (const { name, run } of RUNTIMES) {
     });
   });
 }
+
+const ENTRIES = Object.keys(sources.exports).toSorted();
+
+/** Those that have a receiver. That for Hono has another name. */
+const NAMES = ["fairlead", "fairlead/client", "fairlead/receive"];
+
+type Targets = string | { readonly [condition: string]: Targets };
+
+function pathsOf(targets: Targets): readonly string[] {
+  return typeof targets === "string" ? [targets] : Object.values(targets).flatMap(pathsOf);
+}
+
+const SPECIFIER = `
+import { Analytics, memoryTransport } from "npm:fairlead";
+import { type ReceivedCall, receiver } from "npm:fairlead/receive";
+const analytics = new Analytics<{ Bought: { total: number } }>("key", { fetch: memoryTransport().fetch });
+void analytics.track({ userId: "u", event: "Bought", properties: { total: 1 } });
+// @ts-expect-error
+void analytics.track({ userId: "u", event: "Sold" });
+export const receive = receiver("secret", (call: ReceivedCall) => call.type);
+console.log(typeof receive);
+`;
 
 const TYPED = `
 import { Analytics, memoryTransport, type Options } from "fairlead/client";

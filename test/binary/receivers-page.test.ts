@@ -28,6 +28,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     printed: [/^identify u1 \{ plan: "pro" \}$/, /^delete u1$/],
   },
   "receiver.node.mjs": { command: ["node"], printed: [/^identify u1$/, /^delete u1$/, /^track u1$/] },
+  "receiver.express.mjs": {
+    command: ["node"],
+    printed: [/^identify true \/hooks$/, /^delete u1 \/hooks$/, /^track true \/hooks$/],
+  },
   "receiver.hono.ts": {
     command: [process.execPath],
     printed: [/^identify Fairlead\/1\.0$/, /^delete Fairlead\/1\.0$/],
@@ -76,10 +80,12 @@ function codeOf(name: string): string {
   return (code ?? "").replace(/\b9000\b/, "0");
 }
 
-/** Puts `fairlead/client` where the receiver finds it, as `make client` writes it. */
+/** Puts `fairlead/receive` where the receiver finds it, as `make client` writes it. */
 async function install(w: World): Promise<void> {
   await mkdir(w.path("node_modules"), { recursive: true });
-  await symlink(join(ROOT, "node_modules/hono"), w.path("node_modules/hono"));
+  for (const name of ["express", "hono"]) {
+    await symlink(join(ROOT, "node_modules", name), w.path(`node_modules/${name}`));
+  }
   await w.write("package.json", JSON.stringify({ type: "module" }));
   pack(w.path("node_modules/fairlead"));
 }

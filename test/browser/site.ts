@@ -20,6 +20,8 @@ export type Site = AsyncDisposable & {
   readonly port: number;
   /** From now on its pages load the client library, and so. */
   use(load: Load): Promise<void>;
+  /** From now on its pages load this module, and have it as `fairlead`. */
+  useModule(text: string): void;
 };
 
 export function startSite(): Site {
@@ -31,6 +33,10 @@ export function startSite(): Site {
     async use(load) {
       script = await bundle();
       page = html(`<script>load = ${JSON.stringify(load)}</script><script src="/analytics.js"></script>`);
+    },
+    useModule(text) {
+      script = text;
+      page = html('<script type="module">globalThis.fairlead = await import("/analytics.js")</script>');
     },
     [Symbol.asyncDispose]: () => server.stop(true),
   };

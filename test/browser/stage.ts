@@ -7,6 +7,8 @@ import { makeVisitor, type Visitor } from "./visitor.ts";
 export type StageOptions = {
   /** How the pages load the client library; pages without it if left out. */
   readonly load?: Load[1];
+  /** A module that the pages load instead. */
+  readonly module?: string;
   /** Sections of the config, for a site on that port. */
   readonly settings?: (sitePort: number) => object;
   /** Beside the config. */
@@ -26,7 +28,7 @@ export type Stage = AsyncDisposable & {
 
 /** Sets it all up. The site's pages know no more of Fairlead than its address and their write key. */
 export async function setStage(browser: () => Promise<Browser>, options: StageOptions = {}): Promise<Stage> {
-  const { load, settings, files = {}, answer } = options;
+  const { load, module, settings, files = {}, answer } = options;
   await using parts = new AsyncDisposableStack();
   const receiver = parts.use(startReceiver(answer));
   const site = parts.use(startSite());
@@ -36,6 +38,7 @@ export async function setStage(browser: () => Promise<Browser>, options: StageOp
   await world.write("config.yaml", JSON.stringify({ ...config, ...settings?.(site.port) }));
   const daemon = await world.serve();
   if (load) await site.use([{ writeKey: KEY, cdnURL: daemon.ingest }, load]);
+  if (module) site.useModule(module);
   const all = parts.move();
   return {
     ...{ world, daemon, receiver },

@@ -26,6 +26,7 @@ describe("fairlead --help", () => {
       "route",
       "listen",
       "verify",
+      "types",
       "status",
       "open",
       "deliveries",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Analytics, memoryTransport, type TrackCall } from "../../src/client/analytics.ts";
 import { CallTooLargeError, ClosedError, InvalidOptionError } from "../../src/client/errors.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { startClient, type TestClient } from "./world.ts";
@@ -58,6 +59,67 @@ describe("when calls are sent", () => {
     trackAll(c, 3);
     await c.clock.rest();
     assert.deepEqual(c.batches(), [names(1, 3)]);
+  });
+});
+
+describe("the context of a client", () => {
+  it("is that of every call, under the call's own keys", async () => {
+    const c = startClient({ context: { app: { name: "shop", build: 7 }, locale: "de", since: new Date(0) } });
+    void c.track("1");
+    void c.track("2", { context: { locale: "en", app: { name: "admin" } } });
+    void c.call("alias", { userId: "u", previousId: "a" });
+    await c.client.flush();
+    const all = { app: { name: "shop", build: 7 }, locale: "de", since: "1970-01-01T00:00:00.000Z" };
+    assert.deepEqual(
+      c.delivered.map(({ context }) => context),
+      [all, { ...all, locale: "en", app: { name: "admin" } }, all],
+    );
+  });
+
+  it("is read once: what the program changes later changes no call", async () => {
+    const context = { app: { name: "shop" } };
+    const c = startClient({ context });
+    context.app.name = "another";
+    void c.track("1");
+    await c.client.flush();
+    assert.deepEqual(c.delivered[0]?.context, { app: { name: "shop" } });
+  });
+
+  it("counts for the size of a call", () => {
+    const c = startClient({ context: { pad: "x".repeat(33_000) } });
+    assert.throws(() => void c.track("1"), CallTooLargeError);
+  });
+});
+
+describe("methods that are taken from their client", () => {
+  it("work, each of them", async () => {
+    const transport = memoryTransport();
+    const { identify, track, page, screen, group, alias, flush, close } = new Analytics("key", {
+      fetch: transport.fetch,
+    });
+    void identify({ userId: "u" });
+    void track({ userId: "u", event: "E" });
+    void page({ userId: "u" });
+    void screen({ userId: "u" });
+    void group({ userId: "u", groupId: "g" });
+    void alias({ userId: "u", previousId: "a" });
+    assert.equal((await flush()).delivered.length, 6);
+    assert.deepEqual((await close()).lost, []);
+    assert.throws(() => void track({ userId: "u", event: "E" }), ClosedError);
+  });
+
+  it("are those of a class that extends it, and are not shown among its fields", async () => {
+    class Named extends Analytics {
+      override track(call: TrackCall): Promise<string> {
+        return super.track({ ...call, event: `Shop ${call.event}` });
+      }
+    }
+    const transport = memoryTransport();
+    const analytics = new Named("key", { fetch: transport.fetch });
+    const { track } = analytics;
+    void track({ userId: "u", event: "E" });
+    await analytics.close();
+    assert.deepEqual([transport.calls[0]?.event, Object.keys(analytics)], ["Shop E", []]);
   });
 });
 

@@ -71,6 +71,9 @@ describe("the options", () => {
     [{ debug: "analytics" }, "debug must be true, false or a function (got a string)"],
     [{ debug: 1 }, "debug must be true, false or a function (got a number)"],
     [{ debug: null }, "debug must be true, false or a function (got null)"],
+    [{ context: [] }, "context must be an object (got an array)"],
+    [{ context: "page" }, "context must be an object (got a string)"],
+    [{ context: new Map() }, "context must be an object (got a Map)"],
     [{ fetch: null }, "fetch must be a function (got null)"],
     [{ onError: "log" }, "onError must be a function (got a string)"],
     [{ endpoint: null }, "endpoint must be an http or https URL (got null)"],
@@ -82,6 +85,12 @@ describe("the options", () => {
       assert.equal(refusal(options), expected);
     });
   }
+
+  it("refuse a context that cannot be written as JSON", () => {
+    const context: Record<string, unknown> = {};
+    context.self = context;
+    assert.notEqual(refusal({ context }), "taken");
+  });
 
   it("name all there are when one is unknown", () => {
     assert.match(refusal({ flushat: 1 }), /^there is no option flushat: there are endpoint, flushAt, size, /);

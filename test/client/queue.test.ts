@@ -10,7 +10,7 @@ const roomFor = (bytes: number): number => ENVELOPE_BYTES + bytes;
 const SETTINGS = { queueLimit: 2, whenFull: "reject", flushAt: 100, maxBatchSize: roomFor(1_000) } as const;
 
 function entry(seq: number, bytes = 1): Entry {
-  return { seq, type: "track", messageId: `m${seq}`, text: "", ownTime: false, bytes };
+  return { seq, type: "track", messageId: `m${seq}`, text: "", ownTime: false, digits: false, bytes };
 }
 
 function filled(settings: object, count: number, bytes = 1) {

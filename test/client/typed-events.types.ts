@@ -42,6 +42,28 @@ export function typedByInterfaces(analytics: Analytics<Shop>, order: Order): voi
   void analytics.track({ userId: "u", event: "Ordered", properties: { id: "1", total: "2" } });
 }
 
+type Traits = { readonly email: string; readonly plan?: "free" | "pro" };
+type GroupTraits = { readonly seats?: number };
+
+export function typedTraits(analytics: Analytics<Events, Traits, GroupTraits>): void {
+  void analytics.identify({ userId: "u", traits: { email: "ada@example.com", plan: "pro" } });
+  void analytics.group({ userId: "u", groupId: "g" });
+  void analytics.group({ userId: "u", groupId: "g", traits: { seats: 2 } });
+  const { track, identify } = analytics;
+  void track({ userId: "u", event: "Signed Up", properties: { plan: "pro" } });
+
+  // @ts-expect-error: the email is needed
+  void analytics.identify({ userId: "u" });
+  // @ts-expect-error: no such plan
+  void analytics.identify({ userId: "u", traits: { email: "ada@example.com", plan: "gold" } });
+  // @ts-expect-error: there is no such trait
+  void identify({ userId: "u", traits: { email: "ada@example.com", name: "Ada" } });
+  // @ts-expect-error: seats are a number
+  void analytics.group({ userId: "u", groupId: "g", traits: { seats: "2" } });
+  // @ts-expect-error: there is no such event
+  void track({ userId: "u", event: "Signed up" });
+}
+
 export function untyped(analytics: Analytics, order: Order): void {
   void analytics.track({ userId: "u", event: "Anything", properties: { a: 1 } });
   void analytics.track({ userId: "u", event: "Anything", properties: order });
@@ -76,6 +98,7 @@ export function untyped(analytics: Analytics, order: Order): void {
 
 export const OPTIONS: Options = {
   queue: { limit: 5, whenFull: "block" },
+  context: { app: { name: "shop" } },
   // The platform's own fits.
   fetch: (url, init) => fetch(url, init),
   onError: (error: LostCallError) => error.call.event,

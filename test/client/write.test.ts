@@ -150,10 +150,10 @@ describe("a call that breaks the rules", () => {
     [undefined, 'track needs an object, as { userId: "user-42" }'],
     ["u", "track must be an object (got a string)"],
     [{ userId: true, event: "E" }, "userId must be a string (got a boolean)"],
-    [{ userId: 1.5, event: "E" }, "userId must be a string, or a whole number of up to 15 digits (got 1.5)"],
+    [{ userId: 1.5, event: "E" }, "userId must be a string, a bigint, or a whole number of up to 15 digits (got 1.5)"],
     [
       { userId: 2 ** 53, event: "E" },
-      "userId must be a string, or a whole number of up to 15 digits (got 9007199254740992)",
+      "userId must be a string, a bigint, or a whole number of up to 15 digits (got 9007199254740992)",
     ],
     [{ userId: "u", event: 7 }, "event must be a string (got 7)"],
     [{ userId: "u", event: "E", properties: [] }, "properties must be an object (got an array)"],
@@ -228,7 +228,7 @@ describe("a call that breaks the rules", () => {
     assert.match(refusal("track", { userId: "u", event: "E", messageId: "x".repeat(100) }), /^message_id_too_long/);
   });
 
-  it("is refused if it has no JSON: circles, BigInt, and a toJSON that throws", () => {
+  it("is refused if it has no JSON: circles, and a toJSON that throws", () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     const broken = {
@@ -238,7 +238,7 @@ describe("a call that breaks the rules", () => {
     };
     const call = { userId: "u", traits: broken };
     assert.equal(refusal("identify", call), "not_serialisable: traits cannot be written as JSON: no");
-    for (const value of [circle, 10n, broken]) {
+    for (const value of [circle, broken]) {
       assert.match(
         refusal("track", { userId: "u", event: "E", properties: { value } }),
         /^not_serialisable: the track call cannot be written as JSON: ./,

@@ -254,7 +254,6 @@ describe("loadConfig", () => {
             standardWebhooks: true,
             ...{ timeout: 250, cutoff: 10 * MINUTE, concurrency: 200 },
             rate: null,
-            order: "none",
           },
         },
       ],

@@ -4,7 +4,7 @@ import { NAME } from "../../src/config/text-rules.ts";
 import { notifyName } from "../../src/model/config.ts";
 import type { Message } from "../../src/model/notice.ts";
 import { Secret } from "../../src/model/secret.ts";
-import { type At, DAY, formatTime, HOUR } from "../../src/model/units.ts";
+import { type At, DAY, formatTime, HOUR, MINUTE } from "../../src/model/units.ts";
 import { noise } from "../model/make.ts";
 import { SLOW } from "../slow.ts";
 import { createFalseClock, START } from "./clock.ts";
@@ -97,7 +97,7 @@ describe("a destination that fails", () => {
     );
   });
 
-  it("is not told of if a single event was the cause", async () => {
+  it("is not told of if it refuses events for good: those are given up", async () => {
     await using d = await start(
       { [URL_A]: () => 400 },
       { config: { notify: [makeNotifier({ on: ["destination_failing"] })] } },
@@ -116,7 +116,24 @@ describe("a destination that fails", () => {
     assert.deepEqual(titles(d), ["crm is failing"]);
     await reload(d, { destinations: [makeDestination({ enabled: false })] });
     await d.clock.advance("2m");
-    assert.deepEqual(titles(d), ["crm is failing", "crm works again"]);
+    assert.deepEqual(titles(d), ["crm is failing", "crm is not watched any more"]);
+  });
+
+  it("is told of although it has asked for an hour of silence", async () => {
+    await using d = await start({ [URL_A]: () => ({ status: 503, headers: { "Retry-After": "3600" } }) });
+    await d.call("/v1/track", CALL);
+    await d.clock.advance("7m");
+    assert.deepEqual(titles(d), ["crm is failing"]);
+  });
+
+  it("is not told of again once nothing waits for it and nobody asks it", SLOW, async () => {
+    const notify = [makeNotifier({ on: ["destination_failing"], repeat: HOUR })];
+    const destinations = [makeDestination({ cutoff: 10 * MINUTE })];
+    await using d = await start({ [URL_A]: () => 503 }, { config: { notify, destinations } });
+    await d.call("/v1/track", CALL);
+    await d.clock.advance("1d");
+    assert.deepEqual(titles(d), ["crm is failing"]);
+    assert.equal((await d.rows())[0]?.state, "expired");
   });
 
   it("is not told of through itself, nor at its own URL", async () => {

@@ -63,6 +63,7 @@ export function makePlan(seed: number, length: number): Plan {
     maxSize: chance.pick([GB, GB, GB, 450_000, 700_000]),
     concurrency: chance.pick([64, 64, 1, 3]),
     rate: seed % 4 === 3 ? 20 : 0,
+    isOrdered: seed % 6 === 5,
     callRate: seed % 5 === 4 ? 10 : 0,
     maxWaiting: seed % 3 === 2 ? 40_000 : 0,
   };

@@ -46,10 +46,12 @@ async function* chunksOf(request: Request): AsyncGenerator<Uint8Array> {
   if (request.body !== null) yield* request.body as unknown as AsyncIterable<Uint8Array>;
 }
 
-/** The part of `http.IncomingMessage` that is used. */
+/** The part of `http.IncomingMessage` that is used, and where parsers and serverless platforms put a body. */
 export type NodeRequest = AsyncIterable<Uint8Array> & {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly rawBody?: unknown;
+  readonly body?: unknown;
 };
 
 /** The part of `http.ServerResponse` that is used. */
@@ -59,8 +61,8 @@ export type NodeResponse = {
 };
 
 /**
- * The same as `receiver`, for `http.createServer` of Node and frameworks on it, as Express. Register it before any parser
- * of bodies.
+ * The same as `receiver`, for `http.createServer` of Node and frameworks on it, as Express. A body that was read before must
+ * have been kept as it came: `express.raw()` and `express.text()` do so, `express.json()` does not.
  */
 export function nodeReceiver<Asked extends NodeRequest>(
   secret: Secrets,
@@ -70,10 +72,21 @@ export function nodeReceiver<Asked extends NodeRequest>(
   const secrets = readSecrets(secret);
   return async function receive(request, response) {
     const { method = "", headers } = request;
-    const incoming: Incoming = { method, header: (name) => headers[name], body: request };
+    const incoming: Incoming = { method, header: (name) => headers[name], body: unparsed(request) };
     const handle = (call: ReceivedCall): unknown => handler(call, request);
     await write(await answerWebhook(incoming, { ...options, secrets, handle }), response);
   };
+}
+
+/** The body as it came, also if something has read it before and kept it so. */
+function unparsed(request: NodeRequest): AsyncIterable<Uint8Array> {
+  const kept = [request.rawBody, request.body].find((body) => typeof body === "string" || body instanceof Uint8Array);
+  if (kept === undefined) return request;
+  return once(typeof kept === "string" ? new TextEncoder().encode(kept) : (kept as Uint8Array));
+}
+
+async function* once(chunk: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield chunk;
 }
 
 async function write(answer: Response, response: NodeResponse): Promise<void> {

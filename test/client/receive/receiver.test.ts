@@ -250,15 +250,40 @@ describe("a receiver on node:http", () => {
     assert.deepEqual(ended, ["ended"]);
   });
 
+  for (const [kept, keep] of [
+    ["rawBody, as serverless platforms do", (body: Buffer) => ({ rawBody: body, body: JSON.parse(body.toString()) })],
+    ["body, as express.raw() does", (body: Buffer) => ({ body })],
+    ["body as text, as express.text() does", (body: Buffer) => ({ body: body.toString() })],
+  ] as const) {
+    it(`takes a body that was read before and is kept in ${kept}`, async () => {
+      const calls: ReceivedCall[] = [];
+      const receive = nodeReceiver(SECRET, (call) => calls.push(call));
+      await using server = await listen(async (request, response) => {
+        const read = await readAll(request);
+        await receive(Object.assign(request, keep(read)), response);
+      });
+      assert.equal((await fetch(server.url, initOf())).status, 204);
+      assert.deepEqual(await refusalOver(server.url, initOf({ signature: "0".repeat(40) })), [401, "wrong_signature"]);
+      assert.deepEqual(calls, [JSON.parse(BODY)]);
+    });
+  }
+
   it("says so if the body was read before", async () => {
     const receive = nodeReceiver(SECRET, () => assert.fail());
     await using server = await listen(async (request, response) => {
-      for await (const _ of request);
-      await receive(request, response);
+      const read = await readAll(request);
+      // As express.json() leaves it: parsed, and its bytes gone.
+      await receive(Object.assign(request, { body: JSON.parse(read.toString()) }), response);
     });
     assert.deepEqual(await refusalOver(server.url, initOf()), [500, "body_unreadable"]);
   });
 });
+
+async function readAll(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
 
 const TEXT = '{"name":"Zoë 🙂"}';
 const RIGHT = sign(TEXT, "new");

@@ -4,6 +4,7 @@ import { stoodStillAtMost } from "../world/clocks.ts";
 import { headerOf, ownerOf, type Shape, secretOf, urlOf } from "../world/shape.ts";
 import type { Asked } from "../world/tracks.ts";
 import { isDoubtful, type Life, meet, type World, wrong } from "../world/world.ts";
+import { checkOrder } from "./order.ts";
 import { checkRate } from "./rate.ts";
 import { checkFirst } from "./turns.ts";
 
@@ -28,6 +29,7 @@ const JUDGES: readonly Judge[] = [
   checkOnce,
   checkDeleted,
   checkFirst,
+  checkOrder,
 ];
 
 /** Judges a request at the moment when it comes. */

@@ -21,6 +21,8 @@ export function checkFirst({ asked: { track, before, at, isNewRound }, world }: 
   const { destination } = track;
   // Where several daemons have lanes, one of them does not know how busy a receiver is with the others.
   if (!isNewRound || world.engine.isShared) return null;
+  // It may wait for an earlier one of its user, for as long as that is retried.
+  if (world.shape.isOrdered) return null;
   noteTurn(turns.rounds, destination, at);
   // One that could not leave the machine was tried all the same, and has its wait.
   if (before.asked > 0 || track.replayedIn !== null) return null;
@@ -36,6 +38,7 @@ export function checkFirst({ asked: { track, before, at, isNewRound }, world }: 
 export function checkTurns(world: World, after: Rows): void {
   const { turns, life } = world;
   const now = life.clock.now();
+  if (world.shape.isOrdered) return;
   for (const row of after.deliveries.values()) {
     const { state, destination, dueAt } = row;
     if (state !== "waiting" || (dueAt ?? 0) > now || after.paused.has(destination)) continue;

@@ -28,6 +28,8 @@ export type Shape = {
   readonly concurrency: number;
   /** Requests a second to each destination, and at once; 0: as many as it takes. */
   readonly rate: number;
+  /** Whether each user's deliveries go one after the other. */
+  readonly isOrdered: boolean;
   /** Calls a second of each source, and at once; and bytes of it that may wait. 0: any number. */
   readonly callRate: number;
   readonly maxWaiting: number;
@@ -55,6 +57,7 @@ export const FIRST_SHAPE: Shape = {
   cutoff: 10 * MINUTE,
   concurrency: 64,
   rate: 0,
+  isOrdered: false,
   callRate: 0,
   maxWaiting: 0,
   maxSize: GB,
@@ -119,6 +122,7 @@ export function toConfig(shape: Shape, path: string): Config {
         standardWebhooks: true,
         ...{ cutoff, concurrency },
         rate: rate === 0 ? null : { requests: rate, per: SECOND, burst: rate },
+        order: shape.isOrdered ? "user" : "none",
       });
     }),
   });

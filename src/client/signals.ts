@@ -1,0 +1,47 @@
+import process from "node:process";
+import type { Cancel, ToldHooks } from "./platform.ts";
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+type Signal = (typeof SIGNALS)[number];
+/** A process that cannot send itself a signal ends with what a shell makes of it. */
+const EXIT_CODES: Readonly<Record<Signal, number>> = { SIGTERM: 143, SIGINT: 130 };
+
+const hooked = new Set<ToldHooks>();
+let isEnding = false;
+
+/**
+ * Calls the hooks when the process is told to end, until cancelled. If nobody but this library listens to the signal, the
+ * process then ends by it, as it would have at once. A program that listens ends itself when it wants to.
+ */
+export function onSignal(hooks: ToldHooks): Cancel {
+  if (hooked.size === 0) for (const signal of SIGNALS) process.on(signal, hear);
+  hooked.add(hooks);
+  return () => {
+    if (hooked.delete(hooks) && hooked.size === 0 && !isEnding) stopListening();
+  };
+}
+
+function stopListening(): void {
+  for (const signal of SIGNALS) process.off(signal, hear);
+}
+
+function hear(signal: Signal): void {
+  if (process.listenerCount(signal) > 1) {
+    for (const { toSend } of [...hooked]) toSend();
+    return;
+  }
+  // Whoever tells it twice does not want to wait.
+  const toWaitFor = isEnding ? [] : [...hooked];
+  isEnding = true;
+  void Promise.all(toWaitFor.map(({ toEnd }) => toEnd())).then(() => end(signal));
+}
+
+function end(signal: Signal): void {
+  stopListening();
+  try {
+    process.kill(process.pid, signal);
+  } catch {
+    // Deno may not allow it.
+    process.exit(EXIT_CODES[signal]);
+  }
+}

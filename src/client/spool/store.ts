@@ -1,0 +1,332 @@
+import { SpoolError } from "../errors.ts";
+import type { SpoolSettings } from "../options.ts";
+import type { Cancel, ClientWorld } from "../platform.ts";
+import type { WhenFull } from "../queue.ts";
+import { attempt, BEAT_MS, createHomes, type Homes } from "./homes.ts";
+import { checksum, type Kept } from "./lines.ts";
+import type { Machine } from "./machine.ts";
+import {
+  appendCall,
+  beginSegment,
+  closeSegment,
+  foundSegment,
+  hasWaiting,
+  markCall,
+  removeSegment,
+  type Segment,
+  syncSegment,
+  takeCalls,
+  writeSettled,
+} from "./segment.ts";
+
+/** Where a call is kept. It moves if another process has taken the home. */
+export type Place = { segment: Segment; nth: number };
+
+export type Stored = { readonly place: Place; readonly kept: Kept };
+
+type Parts = {
+  readonly spool: SpoolSettings;
+  readonly whenFull: WhenFull;
+  /** Names the source: calls go out with the write key that they were made with. */
+  readonly source: string;
+  readonly world: Pick<ClientWorld, "after" | "trail" | "uuid" | "wall">;
+  readonly machine: Machine;
+  tell(error: SpoolError): void;
+  /** Calls were found that others have left. */
+  found(): void;
+  /** The oldest calls had to make room, and these are nowhere else. */
+  dropped(calls: readonly Stored[]): void;
+};
+
+/** The segments of one client: those that it writes, and those that it has taken over. */
+export type Store = {
+  readonly parts: Parts;
+  readonly homes: Homes;
+  readonly segmentBytes: number;
+  home: string;
+  /** The homes that were taken over. */
+  claimed: readonly string[];
+  /** The oldest first. */
+  segments: readonly Segment[];
+  /** The one that calls are added to. */
+  active: Segment | null;
+  begun: number;
+  unsynced: Stored[];
+  touched: Set<Segment>;
+  syncing: Promise<void>;
+  nextSync: Promise<void> | null;
+  isFailing: boolean;
+  cancelSync: Cancel | null;
+  cancelBeat: Cancel;
+};
+
+const MOST_SEGMENT_BYTES = 1_048_576;
+const SYNC_MS = 1_000;
+const SEGMENT = /^\d{15}-\d{6}\.log$/;
+
+/** Throws if the directory is of no use. */
+export function openStore(parts: Parts): Store {
+  const { spool, source, world, machine } = parts;
+  const { fs } = machine;
+  fs.mkdirSync(spool.directory, { recursive: true });
+  const directory = `${fs.realpathSync(spool.directory)}/${checksum(new TextEncoder().encode(source))}`;
+  const homes = createHomes(directory, { machine, wall: world.wall, uuid: world.uuid });
+  const store: Store = {
+    parts,
+    homes,
+    segmentBytes: Math.min(MOST_SEGMENT_BYTES, Math.floor(spool.maxBytes / 8)),
+    home: homes.create(),
+    claimed: [],
+    segments: [],
+    active: null,
+    begun: 0,
+    unsynced: [],
+    touched: new Set(),
+    syncing: Promise.resolve(),
+    nextSync: null,
+    isFailing: false,
+    cancelSync: null,
+    cancelBeat: () => {},
+  };
+  claim(store);
+  beatLater(store);
+  return store;
+}
+
+/** Keeps a call, which counts as held. Null if there is no room for it, by `maxBytes` or on the disk. */
+export function keep(store: Store, kept: Kept): Place | null {
+  const { spool, world } = store.parts;
+  const place = tryKeep(store, kept);
+  if (!place) return null;
+  store.unsynced.push({ place, kept });
+  if (spool.fsync === "interval") store.cancelSync ??= world.after(SYNC_MS, () => syncSoon(store));
+  return place;
+}
+
+function tryKeep(store: Store, kept: Kept): Place | null {
+  const { spool, machine } = store.parts;
+  // Lengths are those of ASCII; where a call has other letters, the spool is a little larger by it.
+  while (bytesOf(store) + kept.text.length > spool.maxBytes) {
+    if (makeRoom(store)) continue;
+    return refuse(store, new SpoolError("spool_full", `the spool is full (${spool.maxBytes} bytes)`));
+  }
+  try {
+    return write(store, kept);
+  } catch {
+    // Its home may be gone, or the disk full: the second attempt is in another home, or after making room.
+    if (machine.fs.existsSync(store.home)) makeRoom(store);
+    else moveOut(store);
+  }
+  try {
+    return write(store, kept);
+  } catch (cause) {
+    return refuse(store, new SpoolError("spool_failed", "the spool cannot be written", { cause }));
+  }
+}
+
+function write(store: Store, kept: Kept): Place {
+  if (store.active && store.active.bytes >= store.segmentBytes) retire(store, store.active);
+  store.active ??= begin(store);
+  const place = { segment: store.active, nth: appendCall(store.active, kept) };
+  store.isFailing = false;
+  return place;
+}
+
+function begin(store: Store): Segment {
+  const { world, machine } = store.parts;
+  const { fs } = machine;
+  store.begun += 1;
+  const name = `${String(world.wall()).padStart(15, "0")}-${String(store.begun).padStart(6, "0")}.log`;
+  const segment = beginSegment(`${store.home}/${name}`, fs);
+  store.segments = [...store.segments, segment];
+  // Without this, a power cut would leave the file without a name. Windows cannot.
+  attempt(() => {
+    const folder = fs.openSync(store.home, "r");
+    attempt(() => fs.fsyncSync(folder));
+    fs.closeSync(folder);
+  });
+  return segment;
+}
+
+/** The segment is long enough. */
+function retire(store: Store, segment: Segment): void {
+  store.active = null;
+  segment.isDone = true;
+  void nextSync(store).then(() => {
+    closeSegment(segment);
+    sweep(store);
+  });
+}
+
+/** Told once, until it works again. */
+function refuse(store: Store, error: SpoolError): null {
+  const isKnown = store.isFailing;
+  store.isFailing = true;
+  if (!isKnown) store.parts.tell(error);
+  return null;
+}
+
+function bytesOf({ segments }: Store): number {
+  let sum = 0;
+  for (const { bytes } of segments) sum += bytes;
+  return sum;
+}
+
+/**
+ * Drops the oldest segment, if that is the policy; one that is being sent from only if there is no other. Calls that are in
+ * memory as well stay there.
+ */
+function makeRoom(store: Store): boolean {
+  const others = store.segments.filter((segment) => segment !== store.active);
+  const oldest = others.find(({ counts }) => counts.held === 0) ?? others[0];
+  if (store.parts.whenFull !== "dropOldest" || !oldest) return false;
+  // A call made in onError drops no others: onError would be called for these, and so on.
+  if (store.parts.world.trail.isIn("onError")) return false;
+  const calls = takeFrom(store, oldest);
+  removeSegment(oldest);
+  sweep(store);
+  if (calls.length > 0) store.parts.dropped(calls);
+  return true;
+}
+
+function sweep(store: Store): void {
+  store.segments = store.segments.filter(({ isRemoved }) => !isRemoved);
+}
+
+/** The calls that wait in the oldest segment that has any. They are held from now on. */
+export function takeOldest(store: Store): readonly Stored[] {
+  for (const segment of store.segments) {
+    const calls = hasWaiting(segment) ? takeFrom(store, segment) : [];
+    if (calls.length > 0) return calls;
+  }
+  sweep(store);
+  return [];
+}
+
+function takeFrom({ parts }: Store, segment: Segment): readonly Stored[] {
+  const { calls, damaged } = takeCalls(segment);
+  if (damaged > 0) {
+    const what =
+      damaged === 1 ? ["a line", "does", "its checksum", "is"] : [`${damaged} lines`, "do", "their checksums", "are"];
+    const [lines, does, checksums, are] = what;
+    const message = `${lines} of ${segment.path} ${does} not fit ${checksums}, and ${are} left out`;
+    parts.tell(new SpoolError("spool_damaged", message));
+  }
+  return calls.map(({ nth, kept }) => ({ place: { segment, nth }, kept }));
+}
+
+/** A call that was held waits on the disk, or is settled. False if it is not on the disk any more. */
+export function release(store: Store, { segment, nth }: Place, state: "waits" | "settled"): boolean {
+  if (segment.isRemoved) return false;
+  markCall(segment, nth, state);
+  if (state === "settled") {
+    // Calls are settled by the batch, and written down together.
+    if (store.touched.size === 0) void Promise.resolve().then(() => writeAllSettled(store));
+    store.touched.add(segment);
+  }
+  return true;
+}
+
+function writeAllSettled(store: Store): void {
+  for (const segment of store.touched) writeSettled(segment);
+  store.touched = new Set();
+  sweep(store);
+}
+
+function syncSoon(store: Store): void {
+  store.cancelSync = null;
+  store.parts.world.trail.leave(() => void nextSync(store));
+}
+
+/**
+ * Resolves when all calls so far are on the disk. Never rejects. Syncs run one at a time: who asks while one is under way
+ * waits for the next one, since the first may have passed by what they wrote.
+ */
+export function nextSync(store: Store): Promise<void> {
+  store.nextSync ??= store.syncing.then(() => {
+    store.nextSync = null;
+    store.syncing = sync(store);
+    return store.syncing;
+  });
+  return store.nextSync;
+}
+
+async function sync(store: Store): Promise<void> {
+  const batch = store.unsynced;
+  store.unsynced = [];
+  const written = new Set(batch.map(({ place }) => place.segment));
+  try {
+    await Promise.all([...written].map(syncSegment));
+  } catch (cause) {
+    // What this file holds is not known any more. What comes next goes into another.
+    const { active } = store;
+    store.active = null;
+    if (active) closeSegment(active);
+    refuse(store, new SpoolError("spool_failed", "the spool cannot be synced", { cause }));
+  }
+  if (batch.length === 0 || store.parts.machine.fs.existsSync(store.home)) return;
+  // Another process has taken it, and may have read it before these calls were in it.
+  moveOut(store);
+  for (const { place, kept } of batch) {
+    const moved = place.segment.states[place.nth] === "settled" ? null : keep(store, kept);
+    if (moved) Object.assign(place, moved);
+  }
+  await sync(store);
+}
+
+/** The home was taken, or removed. Its calls are another's now, or are in memory only. */
+function moveOut(store: Store): void {
+  for (const segment of store.segments) if (segment.path.startsWith(`${store.home}/`)) removeSegment(segment);
+  sweep(store);
+  store.active = null;
+  attempt(() => {
+    store.home = store.homes.create();
+  });
+}
+
+/** Takes over what others have left. Answers whether there was any. */
+function claim(store: Store): boolean {
+  const { fs } = store.parts.machine;
+  const more = store.homes.claim();
+  const found = more.flatMap((home) =>
+    (attempt(() => fs.readdirSync(home)) ?? [])
+      .filter((name) => SEGMENT.test(name))
+      .flatMap((name) => attempt(() => foundSegment(`${home}/${name}`, fs)) ?? []),
+  );
+  store.claimed = [...store.claimed, ...more];
+  store.segments = [...store.segments, ...found].sort(byName);
+  return found.length > 0;
+}
+
+/** Segments are named by the time when they were begun. */
+function byName(a: Segment, b: Segment): number {
+  return nameOf(a) < nameOf(b) ? -1 : 1;
+}
+
+function nameOf({ path }: Segment): string {
+  return path.slice(path.lastIndexOf("/"));
+}
+
+function beatLater(store: Store): void {
+  const { world } = store.parts;
+  store.cancelBeat = world.after(BEAT_MS, () => world.trail.leave(() => beat(store)));
+}
+
+/** Tells others that this client lives, and looks for what they have left. */
+function beat(store: Store): void {
+  beatLater(store);
+  const isEmpty = (home: string): boolean => !store.segments.some(({ path }) => path.startsWith(`${home}/`));
+  for (const home of store.claimed.filter(isEmpty)) store.homes.leave(home);
+  store.claimed = store.claimed.filter((home) => !isEmpty(home));
+  store.homes.beat([store.home, ...store.claimed]);
+  if (claim(store)) store.parts.found();
+}
+
+/** Leaves the calls to whoever comes next. */
+export function closeStore(store: Store): void {
+  store.cancelBeat();
+  store.cancelSync?.();
+  writeAllSettled(store);
+  for (const segment of store.segments) closeSegment(segment);
+  for (const home of [store.home, ...store.claimed]) store.homes.leave(home);
+}
