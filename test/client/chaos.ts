@@ -29,6 +29,8 @@ export type Fault = {
   readonly askedMs?: number;
   /** A client that waits so long is not done when the test is. */
   readonly endless?: boolean;
+  /** The client has to end the first request itself. */
+  readonly silent?: boolean;
   readonly version?: "1.0";
 };
 
@@ -57,7 +59,7 @@ export const FAULTS: readonly Fault[] = [
   { name: "answer cut in its head, taken", meet: (exchange) => takeAndSay(exchange, "HTTP/1.1 200 OK\r\nContent-Le") },
   { name: "answer cut in its body, taken", meet: cutBody },
   { name: "answer byte by byte, taken", meet: drip },
-  { name: "no answer, not taken", meet: () => {} },
+  { name: "no answer, not taken", meet: () => {}, silent: true },
   { name: "301, moved", ...redirected("301 Moved Permanently") },
   { name: "302, found", ...redirected("302 Found") },
   { name: "307, for now", ...redirected("307 Temporary Redirect") },

@@ -1,5 +1,7 @@
 // What the facade does by itself: it refuses what is not there, and loses nothing where the other library does.
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { memoryTransport } from "../../../src/client/memory-transport.ts";
 import {
@@ -8,6 +10,7 @@ import {
   FetchHTTPClient,
   type HTTPFetchFn,
 } from "../../../src/client/segment/analytics.ts";
+import { SCRATCH } from "../../scratch.ts";
 
 const SETTINGS = { writeKey: "website-key", host: "http://127.0.0.1:9" };
 const CALL = { userId: "user-42", event: "E" };
@@ -109,6 +112,28 @@ describe("a call through the facade", () => {
     answer(200);
     await analytics.flush();
     assert.deepEqual(heard, [undefined]);
+  });
+
+  it("stays in a spool if closeAndFlush ends before it is delivered, and the next start sends it", async () => {
+    const directory = mkdtempSync(join(SCRATCH, "fairlead-facade-"));
+    const fairlead = { spool: { directory } };
+    const heard: string[] = [];
+    const first = make({ httpClient: () => new Promise(() => {}), fairlead });
+    first.on("error", ({ reason }) => heard.push(`failed: ${String(reason)}`));
+    first.track({ ...CALL, messageId: "m-1" }, () => heard.push("called back"));
+    await first.closeAndFlush({ timeout: 5 });
+    const transport = memoryTransport();
+    const next = make({ httpClient: transport.fetch, fairlead });
+    const sent = new Promise<void>((resolve) => {
+      next.on("track", ({ id }) => {
+        heard.push(`sent ${id}`);
+        resolve();
+      });
+    });
+    await sent;
+    await next.closeAndFlush();
+    rmSync(directory, { recursive: true });
+    assert.deepEqual(heard, ["sent m-1"]);
   });
 
   it("is given back in its error if closeAndFlush ends before it is delivered", async () => {
