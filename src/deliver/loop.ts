@@ -101,8 +101,15 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       loop.window.readAgain(what);
       waker.wake();
     },
-    withdraw: (ids) => loop.window.withdraw(ids),
-    forget: (has) => loop.window.forget(has),
+    withdraw(ids) {
+      loop.window.withdraw(ids);
+      // The turn of others may have come.
+      if (loop.window.lines !== null) waker.wake();
+    },
+    forget(has) {
+      loop.window.forget(has);
+      if (loop.window.lines !== null) waker.wake();
+    },
     isBusy: () => isBusy(loop) || loop.isStarting,
     setDestination(destination) {
       loop.destination = destination;

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Destination } from "../../src/model/config.ts";
+import { Secret } from "../../src/model/secret.ts";
 import { HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
 import { SLOW } from "../slow.ts";
 import { START } from "./clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
-import { makeDestination, URL_B } from "./make.ts";
+import { makeDestination, makeSource, URL_B } from "./make.ts";
 import { type Behaviour, REFUSED, type Sent } from "./network.ts";
 
 const ORDERED = makeDestination({ order: "user" });
@@ -151,6 +152,20 @@ describe("a destination with an order", () => {
     await reload(d, ORDERED);
     await call(d, "ann4");
     assert.equal(arrived(d).at(-1), "ann4");
+  });
+
+  it("goes on at once when a deletion has withdrawn what held back the others", async () => {
+    const sources = [makeSource(), makeSource({ name: "app", writeKey: new Secret("app-key") })];
+    const answers = (sent: Sent): Behaviour => (nameOf(sent) === "ann1" ? 500 : 200);
+    await using d = await startDaemon({ config: { sources, destinations: [ORDERED] }, answers });
+    const authorization = `Basic ${Buffer.from("app-key:").toString("base64")}`;
+    await d.ask("/v1/track", { userId: "ann", event: "E", messageId: "ann1" }, { authorization });
+    await call(d, "ann2");
+    assert.deepEqual(arrived(d), ["ann1"]);
+    await d.admin("POST", "/api/deletions", { body: { userIds: ["ann"], sources: ["app"] } });
+    await d.clock.rest();
+    assert.deepEqual(arrived(d).slice(0, 2), ["ann1", "ann2"]);
+    assert.equal(JSON.parse(d.sent[2]?.body ?? "{}").type, "delete");
   });
 
   it("keeps the order of what was moved to it", async () => {
