@@ -87,11 +87,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     enqueue(delivery) {
       if (loop.window.enqueue(delivery)) waker.wake();
     },
-    inMemory() {
-      const { lines, waiting } = loop.window;
-      const inLineOf = lines?.waitingOf ?? (() => new Set<number>());
-      return { waiting: waiting(), inLine: lines?.waiting() ?? 0, inLineOf };
-    },
+    inMemory: () => inMemory(loop.window),
     checkLiveness: waker.checkLiveness,
     tryNow(all) {
       if (all) loop.window.retryEarly({ from: Number.NEGATIVE_INFINITY, until: world.clock.now() });
@@ -103,12 +99,11 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     },
     withdraw(ids) {
       loop.window.withdraw(ids);
-      // The turn of others may have come.
-      if (loop.window.lines !== null) waker.wake();
+      wakeForTurns(loop);
     },
     forget(has) {
       loop.window.forget(has);
-      if (loop.window.lines !== null) waker.wake();
+      wakeForTurns(loop);
     },
     isBusy: () => isBusy(loop) || loop.isStarting,
     setDestination(destination) {
@@ -129,6 +124,15 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       }
     },
   };
+}
+
+function inMemory({ lines, waiting }: Window): ReturnType<Loop["inMemory"]> {
+  return { waiting: waiting(), inLine: lines?.waiting() ?? 0, inLineOf: lines?.waitingOf ?? (() => new Set()) };
+}
+
+/** What is gone may have given the turn to others. */
+function wakeForTurns({ window, waker }: LoopState): void {
+  if (window.lines !== null) waker.wake();
 }
 
 type LoopState = {
