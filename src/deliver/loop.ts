@@ -97,14 +97,8 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       loop.window.readAgain(what);
       waker.wake();
     },
-    withdraw(ids) {
-      loop.window.withdraw(ids);
-      wakeForTurns(loop);
-    },
-    forget(has) {
-      loop.window.forget(has);
-      wakeForTurns(loop);
-    },
+    withdraw: (ids) => wakeForTurns(loop, loop.window.withdraw(ids)),
+    forget: (has) => wakeForTurns(loop, loop.window.forget(has)),
     isBusy: () => isBusy(loop) || loop.isStarting,
     setDestination(destination) {
       loop.destination = destination;
@@ -131,7 +125,7 @@ function inMemory({ lines, waiting }: Window): ReturnType<Loop["inMemory"]> {
 }
 
 /** What is gone may have given the turn to others. */
-function wakeForTurns({ window, waker }: LoopState): void {
+function wakeForTurns({ window, waker }: LoopState, _done: void): void {
   if (window.lines !== null) waker.wake();
 }
 
