@@ -97,8 +97,8 @@ export function createLoop(name: string, world: LoopWorld): Loop {
       loop.window.readAgain(what);
       waker.wake();
     },
-    withdraw: (ids) => wakeForTurns(loop, loop.window.withdraw(ids)),
-    forget: (has) => wakeForTurns(loop, loop.window.forget(has)),
+    withdraw: (ids) => remove(loop, (window) => window.withdraw(ids)),
+    forget: (has) => remove(loop, (window) => window.forget(has)),
     isBusy: () => isBusy(loop) || loop.isStarting,
     setDestination(destination) {
       loop.destination = destination;
@@ -125,7 +125,8 @@ function inMemory({ lines, waiting }: Window): ReturnType<Loop["inMemory"]> {
 }
 
 /** What is gone may have given the turn to others. */
-function wakeForTurns({ window, waker }: LoopState, _done: void): void {
+function remove({ window, waker }: LoopState, run: (window: Window) => void): void {
+  run(window);
   if (window.lines !== null) waker.wake();
 }
 
