@@ -3,23 +3,8 @@ import { appendFileSync, readdirSync, readFileSync, renameSync, statSync, writeF
 import { describe, it } from "node:test";
 import { InvalidOptionError, QueueFullError, type SpoolError } from "../../src/client/errors.ts";
 import { makeFolder } from "../folder.ts";
-import { makeSpool } from "./spool-world.ts";
-import { startClient, type TestClient } from "./world.ts";
-
-const DOWN = new Error("connection refused");
-const MB = 1_048_576;
-/** Large enough that a small spool is full after some forty. */
-const LARGE = { properties: { pad: "x".repeat(25_000) } };
-
-function trackAll(c: TestClient, count: number, prefix = "E"): readonly string[] {
-  const names = Array.from({ length: count }, (_, nth) => `${prefix}${nth}`);
-  for (const name of names) void c.track(name);
-  return names;
-}
-
-function sentBy(c: TestClient): readonly string[] {
-  return c.batches().flat();
-}
+import { DOWN, LARGE, MB, makeSpool, sentBy, trackAll } from "./spool-world.ts";
+import { startClient } from "./world.ts";
 
 describe("a call with a spool", () => {
   it("is in a file when the call returns, and no more when the server has taken it", async () => {
@@ -209,57 +194,6 @@ describe("the backlog", () => {
   });
 });
 
-describe("several processes on one directory", () => {
-  it("leave the calls of each other alone while they live", async () => {
-    using f = makeFolder();
-    const s = makeSpool(f.folder);
-    const first = s.start({ answers: () => DOWN });
-    void first.track("1");
-    const second = s.start();
-    await s.clock.advance("5m");
-    assert.deepEqual(second.arrived, []);
-  });
-
-  it("take over what one has left, while they run", async () => {
-    using f = makeFolder();
-    const s = makeSpool(f.folder);
-    const first = s.start({ answers: () => DOWN });
-    const second = s.start();
-    void first.track("1");
-    first.kill();
-    await s.clock.advance("11s");
-    assert.deepEqual(sentBy(second), ["1"]);
-  });
-
-  it("on several machines take over what has not been heard of for a minute", async () => {
-    using f = makeFolder();
-    const s = makeSpool(f.folder);
-    const first = s.start({ answers: () => DOWN, host: "there", world: { after: () => () => {} } });
-    void first.track("1");
-    const second = s.start();
-    await s.clock.advance("50s");
-    assert.deepEqual(second.arrived, []);
-    await s.clock.advance("21s");
-    assert.deepEqual(sentBy(second), ["1"]);
-  });
-
-  it("lose nothing if one lives that was taken for dead: what it syncs later is written again", async () => {
-    using f = makeFolder();
-    const s = makeSpool(f.folder);
-    const first = s.start({ answers: () => DOWN, spool: { fsync: "always" } });
-    await first.track("before");
-    first.hide();
-    const thief = s.start();
-    await s.clock.rest();
-    assert.deepEqual(sentBy(thief), ["before"]);
-    await first.track("after");
-    assert.match(s.written(), /"event":"after"/);
-    const third = s.start();
-    await s.clock.rest();
-    assert.deepEqual(sentBy(third), ["after"]);
-  });
-});
-
 /** A disk that is full from the call on that is named; half of a line is written then. */
 function fullDisk() {
   let isFull = false;
@@ -268,7 +202,7 @@ function fullDisk() {
     if (at > 0) throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
     return writeSync(file, line, 0, Math.floor(line.length / 2));
   };
-  return { fs: { writeSync: write as never }, fill };
+  return { fs: { writeSync: write as never as (...args: unknown[]) => number }, fill };
 
   function fill(full: boolean): void {
     isFull = full;
@@ -327,6 +261,35 @@ describe("a full disk", () => {
   });
 });
 
+describe("a call that waits for room on the disk", () => {
+  it("looks for it once a second, however often calls had to wait before", async () => {
+    using f = makeFolder();
+    const disk = fullDisk();
+    let attempts = 0;
+    const writeSync = ((...args: [number, Uint8Array, number]) => {
+      attempts += 1;
+      return disk.fs.writeSync(...args);
+    }) as never;
+    const s = makeSpool(f.folder);
+    const c = s.start({ fs: { writeSync }, queue: { whenFull: "block" }, flushAt: 1, spool: { onError: () => {} } });
+    for (let nth = 0; nth < 20; nth += 1) {
+      disk.fill(false);
+      void c.track("kept");
+      disk.fill(true);
+      void c.track("waits");
+      disk.fill(false);
+      await s.clock.rest();
+    }
+    assert.equal(c.delivered.length, 40);
+    disk.fill(true);
+    void c.track("waits");
+    await s.clock.advance("1s");
+    attempts = 0;
+    await s.clock.advance("10s");
+    assert.ok(attempts <= 40, `${attempts} attempts in 10 s`);
+  });
+});
+
 describe("a full spool", () => {
   it("drops the oldest calls with `dropOldest`, and tells each", async () => {
     using f = makeFolder();
@@ -375,6 +338,27 @@ describe("a full spool", () => {
     for (let nth = 0; nth < 60; nth += 1) void c.track(`E${nth}`, LARGE);
     assert.ok(losses > 20 && losses < 400, `${losses} losses`);
     assert.deepEqual(c.lines, []);
+  });
+});
+
+describe("a call that onError makes while disk and memory are full", () => {
+  it("throws, and nothing waits for it", async () => {
+    using f = makeFolder();
+    const disk = fullDisk();
+    const s = makeSpool(f.folder);
+    const c = s.start({
+      ...{ fs: disk.fs, queue: { limit: 1 }, spool: { onError: () => {} }, answers: () => DOWN },
+      onError: () => void c.track("told"),
+    });
+    disk.fill(true);
+    for (const name of ["1", "2", "3"]) void c.track(name);
+    assert.match(c.lines.join(), /QueueFullError/);
+    let isClosed = false;
+    void c.client.close(1_000).then(() => {
+      isClosed = true;
+    });
+    await s.clock.advance("2s");
+    assert.ok(isClosed);
   });
 });
 
