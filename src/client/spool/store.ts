@@ -2,7 +2,7 @@ import { SpoolError } from "../errors.ts";
 import type { SpoolSettings } from "../options.ts";
 import type { Cancel, ClientWorld } from "../platform.ts";
 import type { WhenFull } from "../queue.ts";
-import { attempt, BEAT_MS, createHomes, type Homes } from "./homes.ts";
+import { attempt, BEAT_MS, createHomes, type Homes, syncFolder } from "./homes.ts";
 import { checksum, type Kept } from "./lines.ts";
 import type { Machine } from "./machine.ts";
 import {
@@ -51,13 +51,15 @@ export type Store = {
   /** The one that calls are added to. */
   active: Segment | null;
   begun: number;
-  unsynced: Stored[];
+  /** Written, and not known to be on the disk. They are written again if the home is lost. */
+  readonly unsynced: Set<Stored>;
   touched: Set<Segment>;
   syncing: Promise<void>;
   nextSync: Promise<void> | null;
   isFailing: boolean;
   cancelSync: Cancel | null;
   cancelBeat: Cancel;
+  beatAt: number;
 };
 
 const MOST_SEGMENT_BYTES = 1_048_576;
@@ -81,13 +83,14 @@ export function openStore(parts: Parts): Store {
     segments: [],
     active: null,
     begun: 0,
-    unsynced: [],
+    unsynced: new Set(),
     touched: new Set(),
     syncing: Promise.resolve(),
     nextSync: null,
     isFailing: false,
     cancelSync: null,
     cancelBeat: () => {},
+    beatAt: world.wall(),
   };
   claim(store);
   beatLater(store);
@@ -97,9 +100,11 @@ export function openStore(parts: Parts): Store {
 /** Keeps a call, which counts as held. Null if there is no room for it, by `maxBytes` or on the disk. */
 export function keep(store: Store, kept: Kept): Place | null {
   const { spool, world } = store.parts;
+  // Others may have taken the home of a process that was frozen, and read it.
+  if (Math.abs(world.wall() - store.beatAt) > 2 * BEAT_MS) proveAlive(store);
   const place = tryKeep(store, kept);
   if (!place) return null;
-  store.unsynced.push({ place, kept });
+  store.unsynced.add({ place, kept });
   if (spool.fsync === "interval") store.cancelSync ??= world.after(SYNC_MS, () => syncSoon(store));
   return place;
 }
@@ -107,7 +112,7 @@ export function keep(store: Store, kept: Kept): Place | null {
 function tryKeep(store: Store, kept: Kept): Place | null {
   const { spool, machine } = store.parts;
   // Lengths are those of ASCII; where a call has other letters, the spool is a little larger by it.
-  while (bytesOf(store) + kept.text.length > spool.maxBytes) {
+  while (bytesOf(store.segments) + kept.text.length > spool.maxBytes) {
     if (makeRoom(store)) continue;
     return refuse(store, new SpoolError("spool_full", `the spool is full (${spool.maxBytes} bytes)`));
   }
@@ -135,17 +140,11 @@ function write(store: Store, kept: Kept): Place {
 
 function begin(store: Store): Segment {
   const { world, machine } = store.parts;
-  const { fs } = machine;
   store.begun += 1;
   const name = `${String(world.wall()).padStart(15, "0")}-${String(store.begun).padStart(6, "0")}.log`;
-  const segment = beginSegment(`${store.home}/${name}`, fs);
+  const segment = beginSegment(`${store.home}/${name}`, machine.fs);
   store.segments = [...store.segments, segment];
-  // Without this, a power cut would leave the file without a name. Windows cannot.
-  attempt(() => {
-    const folder = fs.openSync(store.home, "r");
-    attempt(() => fs.fsyncSync(folder));
-    fs.closeSync(folder);
-  });
+  syncFolder(store.home, machine.fs);
   return segment;
 }
 
@@ -167,7 +166,7 @@ function refuse(store: Store, error: SpoolError): null {
   return null;
 }
 
-function bytesOf({ segments }: Store): number {
+function bytesOf(segments: readonly Segment[]): number {
   let sum = 0;
   for (const { bytes } of segments) sum += bytes;
   return sum;
@@ -186,6 +185,7 @@ function makeRoom(store: Store): boolean {
   const calls = takeFrom(store, oldest);
   removeSegment(oldest);
   sweep(store);
+  for (const one of store.unsynced) if (one.place.segment === oldest) store.unsynced.delete(one);
   if (calls.length > 0) store.parts.dropped(calls);
   return true;
 }
@@ -253,8 +253,8 @@ export function nextSync(store: Store): Promise<void> {
 }
 
 async function sync(store: Store): Promise<void> {
-  const batch = store.unsynced;
-  store.unsynced = [];
+  const { home } = store;
+  const batch = [...store.unsynced];
   const written = new Set(batch.map(({ place }) => place.segment));
   try {
     await Promise.all([...written].map(syncSegment));
@@ -265,38 +265,62 @@ async function sync(store: Store): Promise<void> {
     if (active) closeSegment(active);
     refuse(store, new SpoolError("spool_failed", "the spool cannot be synced", { cause }));
   }
-  if (batch.length === 0 || store.parts.machine.fs.existsSync(store.home)) return;
-  // Another process has taken it, and may have read it before these calls were in it.
-  moveOut(store);
-  for (const { place, kept } of batch) {
-    const moved = place.segment.states[place.nth] === "settled" ? null : keep(store, kept);
-    if (moved) Object.assign(place, moved);
-  }
-  await sync(store);
+  if (batch.length > 0) moveOutIfGone(store);
+  if (store.home !== home) return sync(store);
+  for (const one of batch) store.unsynced.delete(one);
 }
 
-/** The home was taken, or removed. Its calls are another's now, or are in memory only. */
+function moveOutIfGone(store: Store): void {
+  if (!store.parts.machine.fs.existsSync(store.home)) moveOut(store);
+}
+
+/**
+ * The home was taken, or removed. Its calls are another's now, or are in memory only. Another process may have read the
+ * home before the last of them were in it: they are written again.
+ */
 function moveOut(store: Store): void {
+  const again = [...store.unsynced];
+  store.unsynced.clear();
   for (const segment of store.segments) if (segment.path.startsWith(`${store.home}/`)) removeSegment(segment);
   sweep(store);
   store.active = null;
   attempt(() => {
     store.home = store.homes.create();
   });
+  for (const one of again) {
+    const { place, kept } = one;
+    const state = place.segment.states[place.nth];
+    const moved = state === "settled" ? null : tryKeep(store, kept);
+    if (!moved) continue;
+    if (state) markCall(moved.segment, moved.nth, state);
+    Object.assign(place, moved);
+    store.unsynced.add(one);
+  }
 }
 
-/** Takes over what others have left. Answers whether there was any. */
+/**
+ * Takes over what others have left. Answers whether there was any. Many may have left more than one spool holds: what does
+ * not fit is for another process, or for later.
+ */
 function claim(store: Store): boolean {
-  const { fs } = store.parts.machine;
-  const more = store.homes.claim();
-  const found = more.flatMap((home) =>
-    (attempt(() => fs.readdirSync(home)) ?? [])
-      .filter((name) => SEGMENT.test(name))
-      .flatMap((name) => attempt(() => foundSegment(`${home}/${name}`, fs)) ?? []),
-  );
-  store.claimed = [...store.claimed, ...more];
-  store.segments = [...store.segments, ...found].sort(byName);
-  return found.length > 0;
+  const { spool, machine } = store.parts;
+  const before = store.segments.length;
+  for (const left of store.homes.abandoned()) {
+    const bytes = bytesOf(store.segments) + bytesOf(segmentsIn(left, machine));
+    const isEmpty = store.segments.every((segment) => segment === store.active);
+    if (!isEmpty && bytes > spool.maxBytes) continue;
+    const home = store.homes.take(left);
+    if (home === null) continue;
+    store.claimed = [...store.claimed, home];
+    store.segments = [...store.segments, ...segmentsIn(home, machine)].sort(byName);
+  }
+  return store.segments.length > before;
+}
+
+function segmentsIn(home: string, { fs }: Machine): readonly Segment[] {
+  return (attempt(() => fs.readdirSync(home)) ?? [])
+    .filter((name) => SEGMENT.test(name))
+    .flatMap((name) => attempt(() => foundSegment(`${home}/${name}`, fs)) ?? []);
 }
 
 /** Segments are named by the time when they were begun. */
@@ -319,8 +343,14 @@ function beat(store: Store): void {
   const isEmpty = (home: string): boolean => !store.segments.some(({ path }) => path.startsWith(`${home}/`));
   for (const home of store.claimed.filter(isEmpty)) store.homes.leave(home);
   store.claimed = store.claimed.filter((home) => !isEmpty(home));
-  store.homes.beat([store.home, ...store.claimed]);
+  proveAlive(store);
   if (claim(store)) store.parts.found();
+}
+
+function proveAlive(store: Store): void {
+  store.beatAt = store.parts.world.wall();
+  store.homes.beat([store.home, ...store.claimed]);
+  moveOutIfGone(store);
 }
 
 /** Leaves the calls to whoever comes next. */
