@@ -71,6 +71,33 @@ describe("a call with a spool", () => {
     assert.deepEqual(resolved, ["1", "2", "3", "4"]);
   });
 
+  it("is written to another file with `always` if the disk refuses the sync, and told if it does so again", async () => {
+    using f = makeFolder();
+    const told: SpoolError[] = [];
+    const refused = Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+    let failures = 1;
+    let syncs = 0;
+    const fsync = ((_: number, done: (error: Error | null) => void) => {
+      syncs += 1;
+      failures -= 1;
+      done(failures >= 0 ? refused : null);
+    }) as never;
+    const s = makeSpool(f.folder);
+    const c = s.start({ spool: { fsync: "always", onError: (error) => told.push(error) }, fs: { fsync } });
+    await c.track("1");
+    assert.deepEqual([syncs, told], [2, []]);
+    assert.match(s.segments().join(), /^[^,]+-000002\.log$/);
+    assert.match(s.written(), /"event":"1"/);
+    failures = 2;
+    await c.track("2");
+    assert.deepEqual(
+      told.map(({ code, cause }) => [code, cause]),
+      [["spool_failed", refused]],
+    );
+    await c.client.close(10_000);
+    assert.deepEqual([s.segments(), c.delivered.length], [[], 2]);
+  });
+
   it("is kept when the retries are used up, told as spooled, and told again when it is delivered", async () => {
     using f = makeFolder();
     let isDown = true;

@@ -64,6 +64,7 @@ export type Store = {
 
 const MOST_SEGMENT_BYTES = 1_048_576;
 const SYNC_MS = 1_000;
+const MOST_SYNCS = 2;
 const SEGMENT = /^\d{15}-\d{6}\.log$/;
 
 /** Throws if the directory is of no use. */
@@ -252,17 +253,23 @@ export function nextSync(store: Store): Promise<void> {
   return store.nextSync;
 }
 
-async function sync(store: Store): Promise<void> {
+async function sync(store: Store, attempts = 1): Promise<void> {
   const { home } = store;
   const batch = [...store.unsynced];
   const written = new Set(batch.map(({ place }) => place.segment));
   try {
     await Promise.all([...written].map(syncSegment));
   } catch (cause) {
-    // What this file holds is not known any more. What comes next goes into another.
+    // What these files hold is not known any more. Their calls go into another, as do those that come next.
     const { active } = store;
     store.active = null;
     if (active) closeSegment(active);
+    if (attempts < MOST_SYNCS) {
+      const before = writeAgain(store);
+      await sync(store, attempts + 1);
+      for (const place of before) release(store, place, "settled");
+      return;
+    }
     refuse(store, new SpoolError("spool_failed", "the spool cannot be synced", { cause }));
   }
   if (batch.length > 0) moveOutIfGone(store);
@@ -279,23 +286,30 @@ function moveOutIfGone(store: Store): void {
  * home before the last of them were in it: they are written again.
  */
 function moveOut(store: Store): void {
-  const again = [...store.unsynced];
-  store.unsynced.clear();
   for (const segment of store.segments) if (segment.path.startsWith(`${store.home}/`)) removeSegment(segment);
   sweep(store);
   store.active = null;
   attempt(() => {
     store.home = store.homes.create();
   });
-  for (const one of again) {
-    const { place, kept } = one;
+  writeAgain(store);
+}
+
+/** Answers where the calls were before. */
+function writeAgain(store: Store): readonly Place[] {
+  const calls = [...store.unsynced];
+  store.unsynced.clear();
+  return calls.flatMap((call) => {
+    const { place, kept } = call;
+    const before = { ...place };
     const state = place.segment.states[place.nth];
     const moved = state === "settled" ? null : tryKeep(store, kept);
-    if (!moved) continue;
+    if (!moved) return [];
     if (state) markCall(moved.segment, moved.nth, state);
     Object.assign(place, moved);
-    store.unsynced.add(one);
-  }
+    store.unsynced.add(call);
+    return [before];
+  });
 }
 
 /**
