@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { appendFileSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { describe, it } from "node:test";
 import { InvalidOptionError, QueueFullError, type SpoolError } from "../../src/client/errors.ts";
 import { makeFolder } from "../folder.ts";
@@ -255,6 +264,30 @@ describe("a full disk", () => {
       [["spool_failed", "Error: ENOSPC: no space left on device"]],
     );
     assert.equal((await c.client.flush()).delivered.length, 4);
+  });
+
+  it("keeps no program from starting, and is used when it has room", async () => {
+    using f = makeFolder();
+    const told: SpoolError[] = [];
+    let isFull = true;
+    const refuse = (): never => {
+      throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+    };
+    const fs = {
+      mkdirSync: ((path: string, options: object) =>
+        isFull && path !== f.folder ? refuse() : mkdirSync(path, options)) as never,
+    };
+    const s = makeSpool(f.folder);
+    const c = s.start({ fs, answers: () => DOWN, spool: { onError: (error) => told.push(error) } });
+    void c.track("1");
+    void c.track("2");
+    assert.deepEqual(
+      told.map(({ code, cause }) => [code, String(cause)]),
+      [["spool_failed", "Error: ENOSPC: no space left on device"]],
+    );
+    isFull = false;
+    void c.track("3");
+    assert.match(s.written(), /"event":"3"/);
   });
 
   it("refuses the call with `reject`, and takes the next when there is room", () => {

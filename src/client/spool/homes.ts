@@ -56,7 +56,8 @@ export function createHomes(directory: string, { machine, wall, uuid }: Parts): 
   };
 
   function own(home: string): void {
-    fs.writeFileSync(`${home}/owner`, JSON.stringify({ pid, host, startedAt }));
+    // Where the disk is full, the time of the file has to do.
+    attempt(() => fs.writeFileSync(`${home}/owner`, JSON.stringify({ pid, host, startedAt })));
     beat([home]);
   }
 
@@ -89,7 +90,7 @@ export function createHomes(directory: string, { machine, wall, uuid }: Parts): 
       return true;
     });
     if (!isMine) return null;
-    attempt(() => own(mine));
+    own(mine);
     return mine;
   }
 }

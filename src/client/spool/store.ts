@@ -79,7 +79,7 @@ export function openStore(parts: Parts): Store {
     parts,
     homes,
     segmentBytes: Math.min(MOST_SEGMENT_BYTES, Math.floor(spool.maxBytes / 8)),
-    home: homes.create(),
+    home: firstHome(homes, directory),
     claimed: [],
     segments: [],
     active: null,
@@ -96,6 +96,17 @@ export function openStore(parts: Parts): Store {
   claim(store);
   beatLater(store);
   return store;
+}
+
+/** A disk that is full may have room later. Until then it is as if the home were lost. */
+function firstHome(homes: Homes, directory: string): string {
+  try {
+    return homes.create();
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code === "ENOSPC" || code === "EDQUOT") return `${directory}/missing`;
+    throw error;
+  }
 }
 
 /** Keeps a call, which counts as held. Null if there is no room for it, by `maxBytes` or on the disk. */
@@ -289,9 +300,11 @@ function moveOut(store: Store): void {
   for (const segment of store.segments) if (segment.path.startsWith(`${store.home}/`)) removeSegment(segment);
   sweep(store);
   store.active = null;
-  attempt(() => {
+  try {
     store.home = store.homes.create();
-  });
+  } catch (cause) {
+    refuse(store, new SpoolError("spool_failed", "the spool cannot be written", { cause }));
+  }
   writeAgain(store);
 }
 
