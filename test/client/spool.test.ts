@@ -133,6 +133,17 @@ describe("a call with a spool", () => {
     assert.deepEqual(new Set(c.delivered.map(({ event }) => event)), new Set(names));
   });
 
+  it("is not tried again when an idle program has been kept alive for long enough", async () => {
+    using f = makeFolder();
+    const s = makeSpool(f.folder);
+    const c = s.start({ answers: () => "hang" });
+    void c.track("E");
+    c.exit("idle");
+    await s.clock.advance("5s");
+    assert.deepEqual(sentBy(c), ["E"]);
+    assert.match(s.written(), /"event":"E"/);
+  });
+
   it("stays when the program ends without close, and when close has waited for too long", async () => {
     using f = makeFolder();
     const s = makeSpool(f.folder);

@@ -154,7 +154,8 @@ function settleLive(s: Spooling, entry: Entry, settlement: Settlement): void {
   const isFinal = settlement.kind === "delivered" || (settlement.kind === "lost" && isRefused(settlement.error));
   const isKept = place !== undefined && release(store, place, isFinal ? "settled" : "waits");
   parts.ledger.settle(entry, isKept && !isFinal ? { kind: "spooled" } : settlement);
-  if (isKept && settlement.kind === "lost" && !isFinal) backlog.pump();
+  // A program that ends leaves it to the next.
+  if (isKept && settlement.kind === "lost" && !isFinal && settlement.error.reason !== "exited") backlog.pump();
   letInSoon(s);
 }
 
