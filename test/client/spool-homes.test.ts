@@ -103,6 +103,23 @@ describe("several processes on one directory", () => {
     assert.match(s.written(), /"event":"after"/);
   });
 
+  it("do not take each other for dead when the machine has slept, or its clock was set", async () => {
+    for (const sleep of ["sleep", "ahead", "back"]) {
+      using f = makeFolder();
+      const s = makeSpool(f.folder);
+      const awakeFirst = s.start();
+      await s.clock.advance("1s");
+      const other = s.start({ answers: () => DOWN });
+      void other.track("1");
+      await s.clock.advance("1s");
+      if (sleep === "sleep") s.clock.skip("1h");
+      else s.clock.setWall(s.clock.wall() + (sleep === "ahead" ? 3_600_000 : -3_600_000));
+      void awakeFirst.track("2");
+      await s.clock.advance("1m");
+      assert.deepEqual(sentBy(awakeFirst), ["2"], sleep);
+    }
+  });
+
   it("take over what was left before the clock was set back", async () => {
     using f = makeFolder();
     const s = makeSpool(f.folder);

@@ -95,6 +95,17 @@ export function createHomes(directory: string, { machine, wall, uuid }: Parts): 
   }
 }
 
+/** A disk that is full may have room later. Until then it is as if the home were lost. */
+export function createIfRoom(homes: Homes, directory: string): string {
+  try {
+    return homes.create();
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code === "ENOSPC" || code === "EDQUOT") return `${directory}/missing`;
+    throw error;
+  }
+}
+
 /** Without this, a power cut would leave what is new in a folder without a name. Windows cannot. */
 export function syncFolder(path: string, fs: Machine["fs"]): void {
   attempt(() => {

@@ -2,7 +2,7 @@ import { SpoolError } from "../errors.ts";
 import type { SpoolSettings } from "../options.ts";
 import type { Cancel, ClientWorld } from "../platform.ts";
 import type { WhenFull } from "../queue.ts";
-import { attempt, BEAT_MS, createHomes, type Homes, syncFolder } from "./homes.ts";
+import { attempt, BEAT_MS, createHomes, createIfRoom, type Homes, syncFolder } from "./homes.ts";
 import { checksum, type Kept } from "./lines.ts";
 import type { Machine } from "./machine.ts";
 import {
@@ -60,6 +60,8 @@ export type Store = {
   cancelSync: Cancel | null;
   cancelBeat: Cancel;
   beatAt: number;
+  /** The other processes may not have proved yet that they live. */
+  isAwakeAgain: boolean;
 };
 
 const MOST_SEGMENT_BYTES = 1_048_576;
@@ -79,7 +81,7 @@ export function openStore(parts: Parts): Store {
     parts,
     homes,
     segmentBytes: Math.min(MOST_SEGMENT_BYTES, Math.floor(spool.maxBytes / 8)),
-    home: firstHome(homes, directory),
+    home: createIfRoom(homes, directory),
     claimed: [],
     segments: [],
     active: null,
@@ -92,28 +94,18 @@ export function openStore(parts: Parts): Store {
     cancelSync: null,
     cancelBeat: () => {},
     beatAt: world.wall(),
+    isAwakeAgain: false,
   };
   claim(store);
   beatLater(store);
   return store;
 }
 
-/** A disk that is full may have room later. Until then it is as if the home were lost. */
-function firstHome(homes: Homes, directory: string): string {
-  try {
-    return homes.create();
-  } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    if (code === "ENOSPC" || code === "EDQUOT") return `${directory}/missing`;
-    throw error;
-  }
-}
-
 /** Keeps a call, which counts as held. Null if there is no room for it, by `maxBytes` or on the disk. */
 export function keep(store: Store, kept: Kept): Place | null {
   const { spool, world } = store.parts;
   // Others may have taken the home of a process that was frozen, and read it.
-  if (Math.abs(world.wall() - store.beatAt) > 2 * BEAT_MS) proveAlive(store);
+  if (hasSlept(store)) proveAlive(store);
   const place = tryKeep(store, kept);
   if (!place) return null;
   store.unsynced.add({ place, kept });
@@ -371,10 +363,18 @@ function beat(store: Store): void {
   for (const home of store.claimed.filter(isEmpty)) store.homes.leave(home);
   store.claimed = store.claimed.filter((home) => !isEmpty(home));
   proveAlive(store);
-  if (claim(store)) store.parts.found();
+  const { isAwakeAgain } = store;
+  store.isAwakeAgain = false;
+  if (!isAwakeAgain && claim(store)) store.parts.found();
+}
+
+/** The machine or this process did, or the clock was set. */
+function hasSlept({ parts, beatAt }: Store): boolean {
+  return Math.abs(parts.world.wall() - beatAt) > 2 * BEAT_MS;
 }
 
 function proveAlive(store: Store): void {
+  store.isAwakeAgain ||= hasSlept(store);
   store.beatAt = store.parts.world.wall();
   store.homes.beat([store.home, ...store.claimed]);
   moveOutIfGone(store);
