@@ -277,6 +277,24 @@ describe("a full disk", () => {
     assert.equal((await c.client.flush()).delivered.length, 4);
   });
 
+  it("is told once if it only refuses to sync, and again when it has worked meanwhile", async () => {
+    using f = makeFolder();
+    let isRefused = true;
+    const told: SpoolError[] = [];
+    const fsync = ((_: number, done: (error: Error | null) => void) =>
+      done(isRefused ? new Error("EIO: i/o error") : null)) as never;
+    const s = makeSpool(f.folder);
+    const c = s.start({ fs: { fsync }, spool: { onError: (error) => told.push(error) } });
+    const counts: number[] = [];
+    for (const refused of [true, true, false, true, true]) {
+      isRefused = refused;
+      void c.track("E");
+      await s.clock.advance("2s");
+      counts.push(told.length);
+    }
+    assert.deepEqual(counts, [1, 1, 1, 2, 2]);
+  });
+
   it("keeps no program from starting, and is used when it has room", async () => {
     using f = makeFolder();
     const told: SpoolError[] = [];

@@ -137,9 +137,7 @@ function tryKeep(store: Store, kept: Kept): Place | null {
 function write(store: Store, kept: Kept): Place {
   if (store.active && store.active.bytes >= store.segmentBytes) retire(store, store.active);
   store.active ??= begin(store);
-  const place = { segment: store.active, nth: appendCall(store.active, kept) };
-  store.isFailing = false;
-  return place;
+  return { segment: store.active, nth: appendCall(store.active, kept) };
 }
 
 function begin(store: Store): Segment {
@@ -262,6 +260,7 @@ async function sync(store: Store, attempts = 1): Promise<void> {
   const written = new Set(batch.map(({ place }) => place.segment));
   try {
     await Promise.all([...written].map(syncSegment));
+    if (batch.length > 0) store.isFailing = false;
   } catch (cause) {
     // What these files hold is not known any more. Their calls go into another, as do those that come next.
     const { active } = store;
