@@ -181,6 +181,20 @@ describe("a client in a page", () => {
     );
   });
 
+  it("keeps no more where onError makes a call for each that is dropped", () => {
+    let losses = 0;
+    const c = start({
+      answers: () => 503,
+      onError() {
+        losses += 1;
+        c.track("told");
+      },
+    });
+    for (let nth = 0; nth < 1_300; nth += 1) c.track(String(nth));
+    assert.equal(losses, 300);
+    assert.match(c.lines[0] ?? "", /a callback has thrown: QueueFullError/);
+  });
+
   it("survives functions of the page that throw, and writes losses that nobody listens to", async () => {
     const throws = (): never => {
       throw new Error("mine");

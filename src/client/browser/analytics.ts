@@ -24,6 +24,7 @@ export {
   InvalidCallError,
   InvalidOptionError,
   LostCallError,
+  QueueFullError,
 } from "../errors.ts";
 export type { FlushReport } from "../report.ts";
 export type { PageOptions } from "./client.ts";

@@ -1,6 +1,6 @@
 import type { CallType } from "../../model/event.ts";
 import { utf8Length, VERSION, writeEnvelope } from "../envelope.ts";
-import { CallTooLargeError, ClosedError, InvalidOptionError, LostCallError } from "../errors.ts";
+import { CallTooLargeError, ClosedError, InvalidOptionError, LostCallError, QueueFullError } from "../errors.ts";
 import { readExact } from "../exact.ts";
 import type { Options } from "../options.ts";
 import type { Entry } from "../queue.ts";
@@ -103,6 +103,7 @@ type OpenCalls = ReturnType<typeof createOpenCalls>;
 /** The calls that are not settled, in their order. */
 function createOpenCalls({ onDelivered, onError }: PageOptions, { log }: Page) {
   const calls = new Set<Open>();
+  let isDropping = false;
   let seq = 0;
 
   return { calls, add, finish, report: () => reportOn([...calls]), last: () => seq };
@@ -110,8 +111,13 @@ function createOpenCalls({ onDelivered, onError }: PageOptions, { log }: Page) {
   function add(entry: Omit<Entry, "seq">): void {
     const [oldest] = calls;
     if (oldest && calls.size >= MOST_QUEUED) {
-      const why = `the queue was full (${MOST_QUEUED} calls), and this was the oldest`;
+      const full = `the queue was full (${MOST_QUEUED} calls)`;
+      // Else onError would be called for the call that it displaces, and so on.
+      if (isDropping) throw new QueueFullError(MOST_QUEUED, full);
+      const why = `${full}, and this was the oldest`;
+      isDropping = true;
       finish(oldest, { kind: "lost", error: new LostCallError(oldest, { reason: "dropped", why }) });
+      isDropping = false;
     }
     let settle: Open["settle"] = () => {};
     const settled = new Promise<Settlement>((resolve) => {
