@@ -118,6 +118,12 @@ export type Window = {
 export function createWindow(destination: string, world: WindowWorld, lines: Lines | null = null): Window {
   const state = createState(lines);
   const { first, ahead, retry, latest, known } = state;
+  // One page is read at a time.
+  const readQueue: ReadQueue = (ask) => {
+    state.over.clear();
+    return world.readQueue(ask);
+  };
+  const from = { destination, world: { ...world, readQueue } };
   return {
     lines,
     isLow(now) {
@@ -130,20 +136,21 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
       noticeTime(state, now);
       for (const later of lines?.takeLater(now) ?? []) readWhenDue(later, state);
       if (lines !== null && !(await lines.load(state))) return;
-      if (isLow(first)) await readFirst(state, { destination, world });
-      if (latest.more) await readLatest(state, { destination, world });
-      if (lines === null && isLow(ahead)) await search(state, { destination, world });
-      if (isLow(retry)) await readRetries(state, now, { destination, world });
+      if (isLow(first)) await readFirst(state, from);
+      if (latest.more) await readLatest(state, from);
+      if (lines === null && isLow(ahead)) await search(state, from);
+      if (isLow(retry)) await readRetries(state, now, from);
     },
     hasRetry: (matches) => retry.waiting.some(matches),
     startFirst: (queue, tryStart) => startFirst(queue, tryStart, state),
     hasFirst: () => hasFirst(state),
     setSuspect: (isSuspect) => setSuspect(isSuspect && lines === null, state),
     decided: ({ id }, isFinal) => lines?.decided(id, isFinal) ?? false,
-    settled(delivery, dueAt) {
-      known.delete(delivery.id);
-      if (dueAt === null) return passOver(delivery.id, state);
-      readWhenDue({ dueAt, id: delivery.id }, state);
+    settled({ id }, dueAt) {
+      known.delete(id);
+      // A page of retries may have it already as it is now.
+      if (dueAt === null || !retry.isReading) passOver(id, state);
+      if (dueAt !== null) readWhenDue({ dueAt, id }, state);
     },
     unsettled({ id }, now) {
       known.delete(id);
@@ -152,14 +159,8 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
     },
     setAside: (now, willHaveSlot) => setAside(now, willHaveSlot, state),
     withdraw: (ids) => withdraw(ids, state),
-    forget(has) {
-      withdraw(idsOf(has, state), state);
-      if (lines !== null) beginAgain(state);
-    },
-    readAgain(what) {
-      if (what === "retries") readReplayed(state);
-      else beginAgain(state);
-    },
+    forget: (has) => (lines === null ? withdraw(idsOf(has, state), state) : beginAgain(state)),
+    readAgain: (what) => (what === "retries" ? readReplayed(state) : beginAgain(state)),
     enqueue: (delivery) => enqueue(delivery, state),
     retryEarly(outage) {
       const { from, until } = state.early ?? outage;
@@ -195,7 +196,7 @@ type State = Ahead & {
   isSuspect: boolean;
   /** The ids of all that is in memory: waiting here, or being sent. */
   readonly known: Set<number>;
-  /** The ids that were settled or withdrawn while a page was being read: that page may still have them. */
+  /** The ids that were settled or withdrawn since the last page was asked for: it may have them as they were before. */
   readonly over: Set<number>;
   /** When the next retry is due that is not in memory; null if none is known of. */
   nextDueAt: At | null;
@@ -237,7 +238,7 @@ async function search(state: State, { destination, world }: ReadFrom): Promise<v
 
 /** Reads the newest first attempts. Those in memory that are no longer among them are unloaded. */
 async function readLatest(state: State, { destination, world }: ReadFrom): Promise<void> {
-  const { latest, first, known, over } = state;
+  const { latest, known, over } = state;
   const ask = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
   const { deliveries } = await readPage(latest, ask, world);
   if (!state.isSuspect) return;
@@ -249,7 +250,6 @@ async function readLatest(state: State, { destination, world }: ReadFrom): Promi
     add(delivery, latest);
   }
   unload([...stale.values()], state);
-  if (!first.isReading) over.clear();
 }
 
 /** Drops these first attempts from memory, and leaves them to be read again. */
@@ -339,7 +339,6 @@ function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early, retr
     known.add(delivery.id);
     add(delivery, queue);
   }
-  over.clear();
 }
 
 function idsOf(has: (ref: DeliveryRef) => boolean, { first, ahead, retry, latest }: State): ReadonlySet<number> {

@@ -447,6 +447,22 @@ describe("the window", () => {
     assert.deepEqual(takeAll(window, "first"), []);
   });
 
+  it("does not send at once what waits for a retry since a page was asked for that still has it", async () => {
+    const stored = rows(3);
+    const window = createWindow("crm", makeStore(stored));
+    await window.fill(0);
+    const [first] = takeAll(window, "first");
+    assert.ok(first);
+    window.readAgain("all");
+    const filled = window.fill(0);
+    window.settled(first, 1_000);
+    stored[0] = { ...first, attemptedAt: 0, dueAt: 1_000 };
+    await filled;
+    assert.deepEqual(takeAll(window, "first"), []);
+    await window.fill(1_000);
+    assert.deepEqual(takeAll(window, "retry"), [stored[0]]);
+  });
+
   it("sets nothing aside while one of them is in line for a slot", async () => {
     const window = createWindow("crm", makeStore(rows(300, { attemptedAt: 1, dueAt: 2 })));
     await window.fill(10);
