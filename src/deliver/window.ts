@@ -47,8 +47,8 @@ import {
  * early:     an outage is over. Retries whose attempts all began in it are read once although they are not due yet.
  * suspect:   the last attempts have all failed, perhaps because of the retries. The newest first attempts are read into a
  *            queue of their own, so that a new event need not wait behind all those before it.
- * aside:     retries whose webhooks have no slot were put back to make room for others, or a delivery met a bug. After a
- *            while everything is read from the start again, except what is in memory.
+ * aside:     retries whose webhooks have no slot were put back to make room for others. After a while all retries are read from
+ *            the start again, except what is in memory; and first attempts as well if a delivery met a bug.
  *
  * For a destination with an order (order.ts), the deliveries here have their turn, and the others that were read stand in
  * lines. Nothing is read ahead of older ones then, neither the newest nor those of sources that have few.
@@ -211,8 +211,8 @@ type State = Ahead & {
 
 function noticeTime(state: State, now: At): void {
   if (state.asideUntil !== null && now >= state.asideUntil) {
-    // First attempts only after a bug: all those that stand in lines would be read as well.
-    if (state.lines === null || state.isFirstAside) readAllAgain(state);
+    // First attempts only after a bug: reading and searching all of them again costs much.
+    if (state.isFirstAside) readAllAgain(state);
     else restart(state.retry);
     state.asideUntil = null;
   }

@@ -347,7 +347,8 @@ describe("the window", () => {
 
   it("puts retries aside that cannot start, lets others in, and comes back to them", async () => {
     const blocked = rows(300, { attemptedAt: 1, dueAt: 2 });
-    const window = createWindow("crm", makeStore([...blocked, makeDelivery({ id: 999, attemptedAt: 1, dueAt: 3 })]));
+    const store = makeStore([...blocked, makeDelivery({ id: 999, attemptedAt: 1, dueAt: 3 })]);
+    const window = createWindow("crm", store);
     const startable = ({ id }: Delivery): boolean => id === 999;
     let started = false;
     for (let n = 0; n < 5 && !started; n += 1) {
@@ -363,6 +364,8 @@ describe("the window", () => {
       for (const { id } of takeAll(window, "retry")) seen.add(id);
     }
     assert.equal(seen.size, 300);
+    const first = store.asked.filter(({ queue }) => queue === "first");
+    assert.equal(first.length, 1, "first attempts are where they were");
   });
 
   it("finds what the store has moved from one queue to the other", async () => {
