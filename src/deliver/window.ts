@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { Backlog, Queue, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
-import { type At, earliest, type Ms, SECOND } from "../model/units.ts";
+import { type At, earliest, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import {
   type Ahead,
   createAhead,
@@ -56,8 +56,8 @@ import {
 
 /** How long until deliveries that were put aside are read again. */
 const ASIDE: Ms = 10 * SECOND;
-/** What was sent again so long before the last read may have been committed after it. */
-const RECENT: Ms = 5 * SECOND;
+/** What was sent again so long before the last read may have been committed after it, or by a daemon whose clock is behind. */
+const RECENT: Ms = MINUTE;
 /** How many of the newest first attempts are in memory. */
 const LATEST = 32;
 

@@ -66,4 +66,21 @@ describe("the lines of a window", () => {
     withdraw(new Set([1]), rows, window);
     assert.deepEqual(await started(window), [900]);
   });
+
+  it("find what was sent again by a transaction or a daemon whose clock is behind", async () => {
+    const rows = [of("ann", 2, { attemptedAt: 0, dueAt: 58_000 })];
+    const window = makeWindow(rows);
+    for (let n = 0; n < 10; n += 1) await window.fill(60_000);
+    assert.deepEqual(
+      take(window).map(({ id }) => id),
+      [2],
+    );
+    rows.push(of("bob", 1, { attemptedAt: 0, dueAt: 20_000 }));
+    window.readAgain("retries");
+    await window.fill(60_000);
+    assert.deepEqual(
+      take(window).map(({ id }) => id),
+      [1],
+    );
+  });
 });
