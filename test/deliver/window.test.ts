@@ -524,6 +524,15 @@ describe("sources at a window", () => {
     for (const source of ["flood", "shop", "app"]) assert.equal(taken.filter((one) => one === source).length, 100);
   });
 
+  it("have their turns also when what waits of them was among the newest, while the lanes were suspect", async () => {
+    const flood = rows(5_000, { source: "flood" });
+    const window = createWindow("crm", makeStore([...flood, makeDelivery({ id: 5_001, source: "shop" })]));
+    window.setSuspect(true);
+    while (window.isLow(0)) await window.fill(0);
+    window.setSuspect(false);
+    assert.ok((await order(window, 50)).includes("shop"));
+  });
+
   it("are not looked for again and again once none has anything left", async () => {
     const store = makeStore(rows(5_000, { source: "flood" }));
     const window = createWindow("crm", store);
