@@ -58,7 +58,13 @@ export function createLimits({ clock, daemons, waitingBytes, countAnew }: Limits
       const { name, rate } = source;
       const max = mostWaiting(source);
       if (rate === null && max === null) return null;
-      return { waiting: max === null ? null : { bytes: waitingBytes(name), max }, refusing: spells.current(name) };
+      const refusing = spells.current(name);
+      // A reload may have taken that limit away.
+      const limit = refusing?.code === "rate_limited" ? rate : max;
+      return {
+        waiting: max === null ? null : { bytes: waitingBytes(name), max },
+        refusing: limit === null ? null : refusing,
+      };
     },
     refusals: spells.all,
   };
