@@ -366,10 +366,11 @@ function passOver(id: number, { first, ahead, retry, latest, lines, over }: Stat
   if ([first, ahead, retry, latest, lines].some((one) => one?.isReading)) over.add(id);
 }
 
-/** If its settlement was written after it was due, later retries may have been read already: it would be passed over. */
-function readWhenDue(retry: QueuePosition, state: State): void {
-  noteDue(state, retry.dueAt);
-  rewind(state.retry, retry);
+/** If its settlement was written after it was due, later retries may have been read already, or are just now: it would be missed. */
+function readWhenDue(due: QueuePosition, state: State): void {
+  noteDue(state, due.dueAt);
+  if (state.retry.isReading && due.dueAt <= state.retriesReadAt) restart(state.retry, state.retry.after);
+  rewind(state.retry, due);
 }
 
 function noteDue(state: State, dueAt: At): void {

@@ -327,6 +327,22 @@ describe("the window", () => {
     );
   });
 
+  it("does not pass over a retry that was written late, while a page was being read that ends behind it", async () => {
+    const [ann, bob] = [1, 2].map((id) => makeDelivery({ id, attemptedAt: 0, dueAt: id === 1 ? 1 : 8 }));
+    assert.ok(ann && bob);
+    const stored = [ann, bob];
+    const window = createWindow("crm", makeStore(stored));
+    await window.fill(2);
+    assert.deepEqual(takeAll(window, "retry"), [ann]);
+    const filled = window.fill(10);
+    stored[0] = { ...ann, dueAt: 5 };
+    window.settled(ann, 5);
+    await filled;
+    await window.fill(10);
+    assert.deepEqual(takeAll(window, "retry"), [bob, stored[0]]);
+    assert.equal(window.isLow(10), false);
+  });
+
   it("asks again after the store has failed", async () => {
     for (const broken of ["first", "retry"] as const) {
       const store = makeStore([makeDelivery({ id: 1 }), makeDelivery({ id: 2, attemptedAt: 1, dueAt: 2 })]);
