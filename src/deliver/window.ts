@@ -148,8 +148,7 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
     decided: ({ id }, isFinal) => lines?.decided(id, isFinal) ?? false,
     settled({ id }, dueAt) {
       known.delete(id);
-      // A page of retries may have it already as it is now.
-      if (dueAt === null || !retry.isReading) passOver(id, state);
+      passOver(id, state);
       if (dueAt !== null) readWhenDue({ dueAt, id }, state);
     },
     unsettled({ id }, now) {

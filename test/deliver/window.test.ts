@@ -466,21 +466,35 @@ describe("the window", () => {
     assert.deepEqual(takeAll(window, "first"), []);
   });
 
-  it("does not send at once what waits for a retry since a page was asked for that still has it", async () => {
-    const stored = rows(3);
-    const window = createWindow("crm", makeStore(stored));
-    await window.fill(0);
-    const [first] = takeAll(window, "first");
-    assert.ok(first);
-    window.readAgain("all");
-    const filled = window.fill(0);
-    window.settled(first, 1_000);
-    stored[0] = { ...first, attemptedAt: 0, dueAt: 1_000 };
-    await filled;
-    assert.deepEqual(takeAll(window, "first"), []);
-    await window.fill(1_000);
-    assert.deepEqual(takeAll(window, "retry"), [stored[0]]);
-  });
+  for (const queue of ["first", "retry"] as const) {
+    it(`does not send at once what has failed since a page was asked for that still has it (${queue})`, async () => {
+      const stored = rows(3, { attemptedAt: queue === "first" ? null : 1, dueAt: queue === "first" ? 0 : 2 });
+      const store = makeStore(stored);
+      let meanwhile = (): void => {};
+      const window = createWindow("crm", {
+        ...store,
+        readQueue: async (ask) => {
+          const page = await store.readQueue(ask);
+          if (ask.queue === queue) meanwhile();
+          return page;
+        },
+      });
+      await window.fill(10);
+      const [failed] = takeAll(window, queue);
+      assert.ok(failed);
+      window.readAgain("all");
+      const again = { ...failed, attemptedAt: 10, dueAt: 1_000 };
+      meanwhile = () => {
+        stored[0] = again;
+        window.settled(failed, 1_000);
+        meanwhile = () => {};
+      };
+      await window.fill(10);
+      assert.deepEqual(takeAll(window, queue), []);
+      await window.fill(1_000);
+      assert.deepEqual(takeAll(window, "retry"), [again]);
+    });
+  }
 
   it("sets nothing aside while one of them is in line for a slot", async () => {
     const window = createWindow("crm", makeStore(rows(300, { attemptedAt: 1, dueAt: 2 })));
