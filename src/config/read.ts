@@ -188,9 +188,14 @@ function* itemsOf(map: YAMLMap, place: Place, reading: Progress): Generator<Item
   const at = place.keyAt;
   const merged = mergedMaps(map, reading.anchors, () => countCopy(reading, { path, at }));
   for (const one of merged) {
-    if (isMap(one)) for (const { key, value } of one.items) if (!isMergeKey(key)) yield { key, value, merged: true };
     if (!isMap(one)) {
       reading.findings.push(errorAt({ path: keyPath(path, "<<"), at: startOf(one.node) ?? at }, one.message));
+      continue;
+    }
+    for (const { key, value } of one.items) {
+      // Those that are there already count too: a large map may be merged thousands of times.
+      if (!countCopy(reading, { path, at })) return;
+      if (!isMergeKey(key)) yield { key, value, merged: true };
     }
   }
 }
