@@ -229,8 +229,7 @@ describe("what else is told", () => {
     refused = null;
     await d.clock.advance("2m");
     assert.deepEqual(titles(d), ["config.yaml was refused", "config.yaml is in force again"]);
-    const text =
-      "config.yaml is not in force since 2026-11-20 12:00 UTC: the config has errors; fairlead check says where";
+    const text = "config.yaml was refused at 2026-11-20 12:00 UTC: the config has errors; fairlead check says where";
     assert.equal(told(d)[0]?.text, text);
   });
 
