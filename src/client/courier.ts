@@ -66,7 +66,7 @@ export function createCourier({ settings, world, debug, ledger, again = () => tr
     // A call made in onError must not drop another: onError would be called for that one, and so on.
     const added = queue.add(entry, world.trail.isIn("onError") ? "keep" : "displace");
     if (added.kind === "full") throw full(settings);
-    ledger.added();
+    ledger.added(entry);
     if (added.kind === "displaced") ledger.settle(added.oldest, dropped(added.oldest, settings.queueLimit));
     return added.kind === "waits" ? added.room : null;
   }

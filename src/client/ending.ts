@@ -63,7 +63,8 @@ export function createEnding({ settings, flush, courier, ledger, world, debug }:
     late.cancel();
     if (sent && then === "if late") return;
     const rest = flush();
-    giveBack();
+    if (onUndelivered) giveBack();
+    else giveUp();
     const { undelivered } = await rest;
     await courier.close?.(Promise.resolve());
     if (onUndelivered && undelivered.length > 0) callListener(onUndelivered, undelivered, world.log);

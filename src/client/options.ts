@@ -56,7 +56,7 @@ type QueueOptions = {
 type CloseOnSignal = {
   /** How long it may take (5,000). */
   readonly timeout?: number | undefined;
-  /** Called with the calls that could not be delivered in time, unless they are in a spool. */
+  /** Called with the calls that could not be delivered in time, unless they are in a spool. Without it, they are lost. */
   readonly onUndelivered?: ((calls: readonly SentCall[]) => void) | undefined;
 };
 

@@ -29,7 +29,7 @@ export type Settlement =
 
 /** Counts the open calls, and reports each one's settlement to flushes and to the program. */
 export type Ledger = {
-  added(): void;
+  added(entry: Entry): void;
   settle(entry: Entry, settlement: Settlement): void;
   /** Tells the program what became of a call that no flush waits for. */
   report(entry: Entry, settlement: Settlement): void;

@@ -14,7 +14,8 @@ let isEnding = false;
  * process then ends by it, as it would have at once. A program that listens ends itself when it wants to.
  */
 export function onSignal(hooks: ToldHooks): Cancel {
-  if (hooked.size === 0) for (const signal of SIGNALS) process.on(signal, hear);
+  // Before the program's: a listener that it has added by `once` is gone when it has been called. Deno keeps to the order.
+  if (hooked.size === 0) for (const signal of SIGNALS) process.prependListener(signal, hear);
   hooked.add(hooks);
   return () => {
     if (hooked.delete(hooks) && hooked.size === 0 && !isEnding) stopListening();

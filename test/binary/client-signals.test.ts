@@ -44,9 +44,10 @@ const taken = (): Response => Response.json({ success: true });
 const never = (): Promise<Response> => new Promise(() => {});
 
 /** The program makes calls and then waits for ever. */
-function program(url: string, options: string, rest = ""): string {
+function program(url: string, options: string, rest = "", before = ""): string {
   return `
     import process from "node:process";
+    ${before}
     import { Analytics } from ${JSON.stringify(pathToFileURL(folder.path("fairlead/lib/client/analytics.js")).href)};
     const analytics = new Analytics("key", { endpoint: ${JSON.stringify(url)}, ${options} });
     for (const event of ["1", "2", "3"]) void analytics.track({ userId: "u", event });
@@ -102,6 +103,18 @@ for (const { name, file, args } of RUNTIMES) {
       assert.deepEqual(await p.exit, { code: 7, signal: null });
       assert.deepEqual(server.events, ["1", "2", "3"]);
     });
+
+    // Deno calls the listeners of a signal in the order in which they came, whatever that order was to be.
+    if (name !== "Deno")
+      it("leaves it so to one that listened before, and once", PATIENT, async () => {
+        await using server = startServer(taken);
+        const own = "process.once('SIGTERM', () => setTimeout(() => process.exit(7), 300));";
+        await using p = run(program(server.url, "closeOnSignal: true", "", own));
+        await p.line(/^ready/);
+        p.kill("SIGTERM");
+        assert.deepEqual(await p.exit, { code: 7, signal: null });
+        assert.deepEqual(server.events, ["1", "2", "3"]);
+      });
 
     it("leaves to the next start what is in its spool", PATIENT, async () => {
       await using down = startServer(never);

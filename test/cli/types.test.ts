@@ -134,6 +134,15 @@ describe("the types of a tracking plan", () => {
     assert.match(text, /export type Events3 = number;/);
   });
 
+  it("leave the names of the language alone", () => {
+    const at = { type: "string", format: "date-time" };
+    const properties = { at, day: { $ref: "#/$defs/date" }, more: { $ref: "#/$defs/record" } };
+    const $defs = { date: { type: "string" }, record: { type: "null" } };
+    const text = typesOf({ events: { E: { properties } }, $defs });
+    assert.match(text, /readonly at\?: string \| Date \| undefined;\s+readonly day\?: Date2 \| undefined;/);
+    assert.match(text, /export type Record2 = null;/);
+  });
+
   it("cannot be left by what a plan says", () => {
     const text = typesOf({
       events: { '"; evil': { description: "*/ evil /*\u2028evil", properties: { "a\nb": { enum: ['"; evil'] } } } },

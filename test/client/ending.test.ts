@@ -40,6 +40,25 @@ describe("a client whose process is told to end", () => {
     assert.deepEqual(c.back, ["E"]);
   });
 
+  it("tells onError what is left, if nobody asked for it to be given back", async () => {
+    for (const hook of ["told", "idle"] as const) {
+      let told: ToldHooks | undefined;
+      const onSignal = (hooks: ToldHooks) => {
+        told = hooks;
+        return () => {};
+      };
+      const c = startClient({ answers: () => "hang", closeOnSignal: { timeout: 200 }, world: { onSignal } });
+      void c.track("E");
+      if (hook === "told") void told?.toEnd();
+      else c.exit("idle");
+      await c.clock.advance("200ms");
+      assert.deepEqual(
+        c.lost.map(({ call, reason }) => [call.event, reason]),
+        [["E", "exited"]],
+      );
+    }
+  });
+
   it("takes calls until the end: what a program still does must not throw", async () => {
     const c = startTold({ answers: () => "hang", timeout: 200 });
     void c.track("1");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createPageClient, type PageOptions } from "../../src/client/browser/client.ts";
-import { anonymousId, type Page } from "../../src/client/browser/page.ts";
+import { anonymousId, type Page, page } from "../../src/client/browser/page.ts";
 import type { SentCall } from "../../src/client/calls.ts";
 import { CallTooLargeError, ClosedError, InvalidOptionError, type LostCallError } from "../../src/client/errors.ts";
 import type { FetchInit } from "../../src/client/platform.ts";
@@ -25,7 +25,7 @@ function start({ answers = () => 200, takes = () => true, ...options }: Start = 
   const lost: LostCallError[] = [];
   let leave = (): void => {};
   let offered = 0;
-  const page: Page = {
+  const made: Page = {
     wall: clock.wall,
     after: clock.after,
     fraction: () => 0.5,
@@ -55,7 +55,7 @@ function start({ answers = () => 200, takes = () => true, ...options }: Start = 
       return { status, statusText: "", headers, text: async () => JSON.stringify(body) };
     },
   };
-  const client = createPageClient("key", { onError: (error) => lost.push(error), ...options }, page);
+  const client = createPageClient("key", { onError: (error) => lost.push(error), ...options }, made);
   const track = (event: string, more: object = {}): string => client.call("track", { userId: "u", event, ...more });
   return { client, clock, requests, beacons, lines, lost, track, leave: () => leave() };
 }
@@ -130,6 +130,33 @@ describe("a client in a page", () => {
     assert.deepEqual(events(c.requests).at(-1), ["2"]);
   });
 
+  it("tries again where a network sends it to its login: browsers show no more of a redirect than a status of 0", async () => {
+    const c = start({ answers: (nth) => (nth === 1 ? 0 : 200) });
+    const id = c.track("1");
+    const flushed = c.client.flush();
+    await c.clock.advance("1s");
+    assert.deepEqual((await flushed).delivered, [id]);
+    const away = start({ answers: () => 0, retries: 0 });
+    away.track("1");
+    await away.client.flush();
+    assert.match(away.lost[0]?.message ?? "", /is lost: no answer: redirected; check endpoint$/);
+  });
+
+  it("gives back integers as they were", async () => {
+    const delivered: SentCall[] = [];
+    const c = start({ answers: (nth) => (nth === 1 ? 200 : 503), onDelivered: (call) => delivered.push(call) });
+    c.track("1", { properties: { id: 12345678901234567890n } });
+    await c.client.flush();
+    c.track("2", { properties: { id: 12345678901234567891n } });
+    const closed = c.client.close(1_000);
+    await c.clock.advance("1s");
+    const [returned] = (await closed).undelivered;
+    assert.deepEqual(
+      [delivered[0]?.properties?.id, returned?.properties?.id],
+      [12345678901234567890n, 12345678901234567891n],
+    );
+  });
+
   it("gives back at close what is not delivered in time, and takes no more", async () => {
     const c = start({ answers: () => 503 });
     c.track("1");
@@ -174,6 +201,7 @@ describe("a client in a page", () => {
     assert.throws(() => c.track("E", { properties: { pad: "x".repeat(32_768) } }), CallTooLargeError);
     assert.throws(() => createPageClient("", {}, {} as Page), InvalidOptionError);
     assert.throws(() => start({ endpoint: "events.example.com" }), InvalidOptionError);
+    assert.throws(() => start({ flushAt: 0 }), /InvalidOptionError: flushAt must be 1 or more/);
   });
 });
 
@@ -224,6 +252,16 @@ describe("a page that is left", () => {
     await c.client.flush();
     c.leave();
     assert.deepEqual(c.beacons, []);
+  });
+});
+
+describe("a time that is longer than a timer can hold", () => {
+  it("does not pass at once", async () => {
+    const passed: string[] = [];
+    const cancel = page.after(Infinity, () => passed.push("for ever"));
+    await new Promise<void>((resolve) => page.after(10, resolve));
+    cancel();
+    assert.deepEqual(passed, []);
   });
 });
 

@@ -4,6 +4,21 @@ import { createSpooling } from "../../src/client/spool/spooling.ts";
 import { createFalseClock } from "../flow/clock.ts";
 import { type ClientOptions, startClient, type TestClient } from "./world.ts";
 
+export const DOWN = new Error("connection refused");
+export const MB = 1_048_576;
+/** Large enough that a small spool is full after some forty. */
+export const LARGE = { properties: { pad: "x".repeat(25_000) } };
+
+export function trackAll(c: TestClient, count: number, prefix = "E", more: object = {}): readonly string[] {
+  const names = Array.from({ length: count }, (_, nth) => `${prefix}${nth}`);
+  for (const name of names) void c.track(name, more);
+  return names;
+}
+
+export function sentBy(c: TestClient): readonly string[] {
+  return c.batches().flat();
+}
+
 type Process = {
   /** It does nothing any more. */
   kill(): void;

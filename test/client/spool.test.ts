@@ -1,25 +1,19 @@
 import assert from "node:assert/strict";
-import { appendFileSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { describe, it } from "node:test";
 import { InvalidOptionError, QueueFullError, type SpoolError } from "../../src/client/errors.ts";
 import { makeFolder } from "../folder.ts";
-import { makeSpool } from "./spool-world.ts";
-import { startClient, type TestClient } from "./world.ts";
-
-const DOWN = new Error("connection refused");
-const MB = 1_048_576;
-/** Large enough that a small spool is full after some forty. */
-const LARGE = { properties: { pad: "x".repeat(25_000) } };
-
-function trackAll(c: TestClient, count: number, prefix = "E"): readonly string[] {
-  const names = Array.from({ length: count }, (_, nth) => `${prefix}${nth}`);
-  for (const name of names) void c.track(name);
-  return names;
-}
-
-function sentBy(c: TestClient): readonly string[] {
-  return c.batches().flat();
-}
+import { DOWN, LARGE, MB, makeSpool, sentBy, trackAll } from "./spool-world.ts";
+import { startClient } from "./world.ts";
 
 describe("a call with a spool", () => {
   it("is in a file when the call returns, and no more when the server has taken it", async () => {
@@ -86,6 +80,33 @@ describe("a call with a spool", () => {
     assert.deepEqual(resolved, ["1", "2", "3", "4"]);
   });
 
+  it("is written to another file with `always` if the disk refuses the sync, and told if it does so again", async () => {
+    using f = makeFolder();
+    const told: SpoolError[] = [];
+    const refused = Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+    let failures = 1;
+    let syncs = 0;
+    const fsync = ((_: number, done: (error: Error | null) => void) => {
+      syncs += 1;
+      failures -= 1;
+      done(failures >= 0 ? refused : null);
+    }) as never;
+    const s = makeSpool(f.folder);
+    const c = s.start({ spool: { fsync: "always", onError: (error) => told.push(error) }, fs: { fsync } });
+    await c.track("1");
+    assert.deepEqual([syncs, told], [2, []]);
+    assert.match(s.segments().join(), /^[^,]+-000002\.log$/);
+    assert.match(s.written(), /"event":"1"/);
+    failures = 2;
+    await c.track("2");
+    assert.deepEqual(
+      told.map(({ code, cause }) => [code, cause]),
+      [["spool_failed", refused]],
+    );
+    await c.client.close(10_000);
+    assert.deepEqual([s.segments(), c.delivered.length], [[], 2]);
+  });
+
   it("is kept when the retries are used up, told as spooled, and told again when it is delivered", async () => {
     using f = makeFolder();
     let isDown = true;
@@ -110,6 +131,17 @@ describe("a call with a spool", () => {
     await s.clock.advance("2m");
     assert.deepEqual(c.lost, []);
     assert.deepEqual(new Set(c.delivered.map(({ event }) => event)), new Set(names));
+  });
+
+  it("is not tried again when an idle program has been kept alive for long enough", async () => {
+    using f = makeFolder();
+    const s = makeSpool(f.folder);
+    const c = s.start({ answers: () => "hang" });
+    void c.track("E");
+    c.exit("idle");
+    await s.clock.advance("5s");
+    assert.deepEqual(sentBy(c), ["E"]);
+    assert.match(s.written(), /"event":"E"/);
   });
 
   it("stays when the program ends without close, and when close has waited for too long", async () => {
@@ -209,57 +241,6 @@ describe("the backlog", () => {
   });
 });
 
-describe("several processes on one directory", () => {
-  it("leave the calls of each other alone while they live", async () => {
-    using f = makeFolder();
-    const s = makeSpool(f.folder);
-    const first = s.start({ answers: () => DOWN });
-    void first.track("1");
-    const second = s.start();
-    await s.clock.advance("5m");
-    assert.deepEqual(second.arrived, []);
-  });
-
-  it("take over what one has left, while they run", async () => {
-    using f = makeFolder();
-    const s = makeSpool(f.folder);
-    const first = s.start({ answers: () => DOWN });
-    const second = s.start();
-    void first.track("1");
-    first.kill();
-    await s.clock.advance("11s");
-    assert.deepEqual(sentBy(second), ["1"]);
-  });
-
-  it("on several machines take over what has not been heard of for a minute", async () => {
-    using f = makeFolder();
-    const s = makeSpool(f.folder);
-    const first = s.start({ answers: () => DOWN, host: "there", world: { after: () => () => {} } });
-    void first.track("1");
-    const second = s.start();
-    await s.clock.advance("50s");
-    assert.deepEqual(second.arrived, []);
-    await s.clock.advance("21s");
-    assert.deepEqual(sentBy(second), ["1"]);
-  });
-
-  it("lose nothing if one lives that was taken for dead: what it syncs later is written again", async () => {
-    using f = makeFolder();
-    const s = makeSpool(f.folder);
-    const first = s.start({ answers: () => DOWN, spool: { fsync: "always" } });
-    await first.track("before");
-    first.hide();
-    const thief = s.start();
-    await s.clock.rest();
-    assert.deepEqual(sentBy(thief), ["before"]);
-    await first.track("after");
-    assert.match(s.written(), /"event":"after"/);
-    const third = s.start();
-    await s.clock.rest();
-    assert.deepEqual(sentBy(third), ["after"]);
-  });
-});
-
 /** A disk that is full from the call on that is named; half of a line is written then. */
 function fullDisk() {
   let isFull = false;
@@ -268,7 +249,7 @@ function fullDisk() {
     if (at > 0) throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
     return writeSync(file, line, 0, Math.floor(line.length / 2));
   };
-  return { fs: { writeSync: write as never }, fill };
+  return { fs: { writeSync: write as never as (...args: unknown[]) => number }, fill };
 
   function fill(full: boolean): void {
     isFull = full;
@@ -294,6 +275,48 @@ describe("a full disk", () => {
       [["spool_failed", "Error: ENOSPC: no space left on device"]],
     );
     assert.equal((await c.client.flush()).delivered.length, 4);
+  });
+
+  it("is told once if it only refuses to sync, and again when it has worked meanwhile", async () => {
+    using f = makeFolder();
+    let isRefused = true;
+    const told: SpoolError[] = [];
+    const fsync = ((_: number, done: (error: Error | null) => void) =>
+      done(isRefused ? new Error("EIO: i/o error") : null)) as never;
+    const s = makeSpool(f.folder);
+    const c = s.start({ fs: { fsync }, spool: { onError: (error) => told.push(error) } });
+    const counts: number[] = [];
+    for (const refused of [true, true, false, true, true]) {
+      isRefused = refused;
+      void c.track("E");
+      await s.clock.advance("2s");
+      counts.push(told.length);
+    }
+    assert.deepEqual(counts, [1, 1, 1, 2, 2]);
+  });
+
+  it("keeps no program from starting, and is used when it has room", async () => {
+    using f = makeFolder();
+    const told: SpoolError[] = [];
+    let isFull = true;
+    const refuse = (): never => {
+      throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+    };
+    const fs = {
+      mkdirSync: ((path: string, options: object) =>
+        isFull && path !== f.folder ? refuse() : mkdirSync(path, options)) as never,
+    };
+    const s = makeSpool(f.folder);
+    const c = s.start({ fs, answers: () => DOWN, spool: { onError: (error) => told.push(error) } });
+    void c.track("1");
+    void c.track("2");
+    assert.deepEqual(
+      told.map(({ code, cause }) => [code, String(cause)]),
+      [["spool_failed", "Error: ENOSPC: no space left on device"]],
+    );
+    isFull = false;
+    void c.track("3");
+    assert.match(s.written(), /"event":"3"/);
   });
 
   it("refuses the call with `reject`, and takes the next when there is room", () => {
@@ -324,6 +347,35 @@ describe("a full disk", () => {
     await s.clock.advance("1s");
     assert.deepEqual(resolved, ["1", "2"]);
     assert.equal((await flushed).delivered.length, 2);
+  });
+});
+
+describe("a call that waits for room on the disk", () => {
+  it("looks for it once a second, however often calls had to wait before", async () => {
+    using f = makeFolder();
+    const disk = fullDisk();
+    let attempts = 0;
+    const writeSync = ((...args: [number, Uint8Array, number]) => {
+      attempts += 1;
+      return disk.fs.writeSync(...args);
+    }) as never;
+    const s = makeSpool(f.folder);
+    const c = s.start({ fs: { writeSync }, queue: { whenFull: "block" }, flushAt: 1, spool: { onError: () => {} } });
+    for (let nth = 0; nth < 20; nth += 1) {
+      disk.fill(false);
+      void c.track("kept");
+      disk.fill(true);
+      void c.track("waits");
+      disk.fill(false);
+      await s.clock.rest();
+    }
+    assert.equal(c.delivered.length, 40);
+    disk.fill(true);
+    void c.track("waits");
+    await s.clock.advance("1s");
+    attempts = 0;
+    await s.clock.advance("10s");
+    assert.ok(attempts <= 40, `${attempts} attempts in 10 s`);
   });
 });
 
@@ -375,6 +427,27 @@ describe("a full spool", () => {
     for (let nth = 0; nth < 60; nth += 1) void c.track(`E${nth}`, LARGE);
     assert.ok(losses > 20 && losses < 400, `${losses} losses`);
     assert.deepEqual(c.lines, []);
+  });
+});
+
+describe("a call that onError makes while disk and memory are full", () => {
+  it("throws, and nothing waits for it", async () => {
+    using f = makeFolder();
+    const disk = fullDisk();
+    const s = makeSpool(f.folder);
+    const c = s.start({
+      ...{ fs: disk.fs, queue: { limit: 1 }, spool: { onError: () => {} }, answers: () => DOWN },
+      onError: () => void c.track("told"),
+    });
+    disk.fill(true);
+    for (const name of ["1", "2", "3"]) void c.track(name);
+    assert.match(c.lines.join(), /QueueFullError/);
+    let isClosed = false;
+    void c.client.close(1_000).then(() => {
+      isClosed = true;
+    });
+    await s.clock.advance("2s");
+    assert.ok(isClosed);
   });
 });
 

@@ -196,7 +196,10 @@ function reference(ref: unknown, path: Path, writing: Writing): string {
   if (typeof found === "string") return fault(writing, path, found);
   const known = writing.named.get(String(ref));
   if (known) return known.name;
-  const taken = ["Events", "Traits", "GroupTraits", ...[...writing.named.values()].map((one) => one.name)];
+  const taken = [
+    ...["Events", "Traits", "GroupTraits", "Date", "Record"],
+    ...[...writing.named.values()].map((one) => one.name),
+  ];
   const base = pascal(String(found.path.at(-1)));
   let name = base;
   for (let nth = 2; taken.includes(name); nth += 1) name = `${base}${nth}`;

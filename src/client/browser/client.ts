@@ -1,6 +1,7 @@
 import type { CallType } from "../../model/event.ts";
 import { utf8Length, VERSION, writeEnvelope } from "../envelope.ts";
 import { CallTooLargeError, ClosedError, InvalidOptionError, LostCallError } from "../errors.ts";
+import { readExact } from "../exact.ts";
 import type { Options } from "../options.ts";
 import type { Entry } from "../queue.ts";
 import type { FlushReport, Settlement } from "../report.ts";
@@ -41,10 +42,11 @@ const MOST_OF_CALL = 32_768;
  */
 export function createPageClient(writeKey: string, options: PageOptions, page: Page): PageClient {
   if (!writeKey) throw new InvalidOptionError("the first argument must be the write key of a source");
-  const { context } = options;
+  const { context, flushAt = 20 } = options;
+  if (!(flushAt >= 1)) throw new InvalidOptionError("flushAt must be 1 or more");
   const url = urlOf(options.endpoint ?? page.origin());
   const open = createOpenCalls(options, page);
-  const queue = createPageQueue({ url, options, page, open, body });
+  const queue = createPageQueue({ url, options, flushAt, page, open, body });
   const writing = {
     wall: page.wall,
     uuid: page.uuid,
@@ -124,7 +126,7 @@ function createOpenCalls({ onDelivered, onError }: PageOptions, { log }: Page) {
     if (!calls.delete(call)) return;
     call.settle(settlement);
     try {
-      if (settlement.kind === "delivered") onDelivered?.(JSON.parse(call.text));
+      if (settlement.kind === "delivered") onDelivered?.(readExact(call));
       else if (settlement.kind === "lost" && onError) onError(settlement.error);
       else if (settlement.kind === "lost") log(`analytics: ${settlement.error.message}`);
     } catch (error) {
@@ -137,11 +139,11 @@ async function reportOn(calls: readonly Open[]): Promise<FlushReport> {
   const delivered: string[] = [];
   const lost: LostCallError[] = [];
   const undelivered: FlushReport["undelivered"][number][] = [];
-  for (const { messageId, text, settled } of calls) {
-    const settlement = await settled;
-    if (settlement.kind === "delivered") delivered.push(messageId);
+  for (const call of calls) {
+    const settlement = await call.settled;
+    if (settlement.kind === "delivered") delivered.push(call.messageId);
     else if (settlement.kind === "lost") lost.push(settlement.error);
-    else undelivered.push(JSON.parse(text));
+    else undelivered.push(readExact(call));
   }
   return { delivered, lost, undelivered, duplicates: 0 };
 }
@@ -149,6 +151,7 @@ async function reportOn(calls: readonly Open[]): Promise<FlushReport> {
 type QueueParts = {
   readonly url: string;
   readonly options: PageOptions;
+  readonly flushAt: number;
   readonly page: Page;
   readonly open: OpenCalls;
   /** Writes the body of a request. */
@@ -156,8 +159,8 @@ type QueueParts = {
 };
 
 /** Decides when calls are sent, and hands them over when the page may be about to go. */
-function createPageQueue({ url, options, page, open, body }: QueueParts) {
-  const { flushAt = 20, flushAfter = 5_000 } = options;
+function createPageQueue({ url, options, flushAt, page, open, body }: QueueParts) {
+  const { flushAfter = 5_000 } = options;
   const { calls, finish } = open;
   const stopping = new AbortController();
   const { signal } = stopping;

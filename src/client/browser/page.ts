@@ -25,7 +25,8 @@ const browser = globalThis as unknown as Browser;
 export const page: Page = {
   wall: () => Date.now(),
   after(ms, run) {
-    const timer = setTimeout(run, ms);
+    // One that is longer than a timer can hold would pass at once.
+    const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1));
     return () => clearTimeout(timer);
   },
   fraction: () => Math.random(),

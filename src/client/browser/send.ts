@@ -57,6 +57,8 @@ async function ask(body: string, { url, options, page, signal }: Asking): Promis
     const init = { method: "POST", headers: {}, body, signal: controller.signal, redirect: "manual" } as const;
     const response = await fetch(url, init);
     const { status, headers } = response;
+    // All that a browser shows of a redirect, which may be to the login of a network.
+    if (status === 0) throw new Error("redirected; check endpoint");
     const retryAfter = headers.get("retry-after");
     return { kind: "answered", status, statusText: "", retryAfter, body: await response.text() };
   } catch (cause) {

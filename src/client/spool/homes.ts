@@ -12,8 +12,10 @@ import type { Machine } from "./machine.ts";
 export type Homes = {
   /** Makes a home for this client. */
   create(): string;
-  /** Takes over the homes of others that have ended. */
-  claim(): readonly string[];
+  /** The homes of others that have ended. */
+  abandoned(): readonly string[];
+  /** Takes one over, and answers where it is then. Null if another process was faster. */
+  take(home: string): string | null;
   /** Says that the owner of these lives. */
   beat(homes: readonly string[]): void;
   /** Leaves a home to others, or removes it if it is empty. */
@@ -41,9 +43,11 @@ export function createHomes(directory: string, { machine, wall, uuid }: Parts): 
       const home = `${directory}/${uuid()}`;
       fs.mkdirSync(home, { recursive: true, mode: 0o700 });
       own(home);
+      for (const folder of [directory, `${directory}/..`, `${directory}/../..`]) syncFolder(folder, fs);
       return home;
     },
-    claim: () => others().flatMap((home) => (isAbandoned(home) ? take(home) : [])),
+    abandoned: () => others().filter(isAbandoned),
+    take,
     beat,
     leave(home) {
       const isEmpty = attempt(() => fs.readdirSync(home).every((name) => name === "owner"));
@@ -52,7 +56,8 @@ export function createHomes(directory: string, { machine, wall, uuid }: Parts): 
   };
 
   function own(home: string): void {
-    fs.writeFileSync(`${home}/owner`, JSON.stringify({ pid, host, startedAt }));
+    // Where the disk is full, the time of the file has to do.
+    attempt(() => fs.writeFileSync(`${home}/owner`, JSON.stringify({ pid, host, startedAt })));
     beat([home]);
   }
 
@@ -69,7 +74,8 @@ export function createHomes(directory: string, { machine, wall, uuid }: Parts): 
     // A home whose owner has not been written yet is as old as its folder.
     const seen = attempt(() => fs.statSync(`${home}/owner`)) ?? attempt(() => fs.statSync(home));
     if (!seen) return false;
-    if (wall() - seen.mtimeMs > LEASE_MS) return true;
+    // One of the future was left before the clock was set back.
+    if (Math.abs(wall() - seen.mtimeMs) > LEASE_MS) return true;
     const owner = attempt<Owner>(() => JSON.parse(fs.readFileSync(`${home}/owner`, "utf8")));
     if (typeof owner?.pid !== "number" || host === "" || owner.host !== host) return false;
     // In a container, the process that comes after has the same number.
@@ -77,17 +83,36 @@ export function createHomes(directory: string, { machine, wall, uuid }: Parts): 
     return !machine.isAlive(owner.pid);
   }
 
-  function take(home: string): readonly string[] {
+  function take(home: string): string | null {
     const mine = `${directory}/${uuid()}`;
-    // Another process may have been faster.
     const isMine = attempt(() => {
       fs.renameSync(home, mine);
       return true;
     });
-    if (!isMine) return [];
-    attempt(() => own(mine));
-    return [mine];
+    if (!isMine) return null;
+    own(mine);
+    return mine;
   }
+}
+
+/** A disk that is full may have room later. Until then it is as if the home were lost. */
+export function createIfRoom(homes: Homes, directory: string): string {
+  try {
+    return homes.create();
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code === "ENOSPC" || code === "EDQUOT") return `${directory}/missing`;
+    throw error;
+  }
+}
+
+/** Without this, a power cut would leave what is new in a folder without a name. Windows cannot. */
+export function syncFolder(path: string, fs: Machine["fs"]): void {
+  attempt(() => {
+    const folder = fs.openSync(path, "r");
+    attempt(() => fs.fsyncSync(folder));
+    fs.closeSync(folder);
+  });
 }
 
 /** Undefined if it fails: what belongs to others may be gone at any time. */

@@ -22,6 +22,7 @@ type Spooling = {
   readonly places: WeakMap<Entry, Place>;
   /** Calls that wait for room on the disk, if that is the policy. */
   readonly waiting: ReturnType<typeof createFifo<Waiting>>;
+  isLooking: boolean;
 };
 
 type Waiting = { readonly entry: Entry; readonly letIn: () => void };
@@ -60,10 +61,12 @@ export function createSpooling(parts: CourierParts, spool: SpoolSettings, machin
     settings: inMemory,
     world,
     debug,
-    ledger: { ...ledger, added: () => {}, settle },
+    // Those with a place on the disk are counted already. One without may be refused.
+    ledger: { ...ledger, added: (entry) => void (s.places.has(entry) || ledger.added(entry)), settle },
     again,
   });
-  const s: Spooling = { parts, spool, store, live, backlog, places: new WeakMap(), waiting: createFifo<Waiting>() };
+  const waiting = createFifo<Waiting>();
+  const s: Spooling = { parts, spool, store, live, backlog, places: new WeakMap(), waiting, isLooking: false };
   const leave = world.onExit({ idle: () => {}, gone: () => closeStore(store) });
   world.trail.leave(backlog.pump);
   return {
@@ -85,7 +88,7 @@ function add(s: Spooling, entry: Entry): Promise<void> | null {
   const place = s.waiting.size() === 0 ? keep(s.store, entry) : null;
   if (!place && settings.whenFull === "block") return wait(s, entry);
   if (!place && settings.whenFull === "reject") throw full(s);
-  ledger.added();
+  if (place) ledger.added(entry);
   enter(s, entry, place);
   return place && s.spool.fsync === "always" ? nextSync(s.store) : null;
 }
@@ -104,14 +107,17 @@ function enter({ live, places, parts }: Spooling, entry: Entry, place: Place | n
 
 function wait(s: Spooling, entry: Entry): Promise<void> {
   if (s.waiting.size() >= s.parts.settings.queueLimit) throw full(s);
-  s.parts.ledger.added();
-  if (s.waiting.size() === 0) look(s);
+  s.parts.ledger.added(entry);
+  look(s);
   return new Promise<void>((letIn) => s.waiting.push({ entry, letIn }));
 }
 
 /** A disk that is full has room when others have removed something. */
 function look(s: Spooling): void {
+  if (s.isLooking) return;
+  s.isLooking = true;
   s.parts.world.after(LOOK_MS, () => {
+    s.isLooking = false;
     letIn(s);
     if (s.waiting.size() > 0) look(s);
   });
@@ -148,7 +154,8 @@ function settleLive(s: Spooling, entry: Entry, settlement: Settlement): void {
   const isFinal = settlement.kind === "delivered" || (settlement.kind === "lost" && isRefused(settlement.error));
   const isKept = place !== undefined && release(store, place, isFinal ? "settled" : "waits");
   parts.ledger.settle(entry, isKept && !isFinal ? { kind: "spooled" } : settlement);
-  if (isKept && settlement.kind === "lost" && !isFinal) backlog.pump();
+  // A program that ends leaves it to the next.
+  if (isKept && settlement.kind === "lost" && !isFinal && settlement.error.reason !== "exited") backlog.pump();
   letInSoon(s);
 }
 

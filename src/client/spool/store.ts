@@ -2,7 +2,7 @@ import { SpoolError } from "../errors.ts";
 import type { SpoolSettings } from "../options.ts";
 import type { Cancel, ClientWorld } from "../platform.ts";
 import type { WhenFull } from "../queue.ts";
-import { attempt, BEAT_MS, createHomes, type Homes } from "./homes.ts";
+import { attempt, BEAT_MS, createHomes, createIfRoom, type Homes, syncFolder } from "./homes.ts";
 import { checksum, type Kept } from "./lines.ts";
 import type { Machine } from "./machine.ts";
 import {
@@ -51,17 +51,22 @@ export type Store = {
   /** The one that calls are added to. */
   active: Segment | null;
   begun: number;
-  unsynced: Stored[];
+  /** Written, and not known to be on the disk. They are written again if the home is lost. */
+  readonly unsynced: Set<Stored>;
   touched: Set<Segment>;
   syncing: Promise<void>;
   nextSync: Promise<void> | null;
   isFailing: boolean;
   cancelSync: Cancel | null;
   cancelBeat: Cancel;
+  beatAt: number;
+  /** The other processes may not have proved yet that they live. */
+  isAwakeAgain: boolean;
 };
 
 const MOST_SEGMENT_BYTES = 1_048_576;
 const SYNC_MS = 1_000;
+const MOST_SYNCS = 2;
 const SEGMENT = /^\d{15}-\d{6}\.log$/;
 
 /** Throws if the directory is of no use. */
@@ -76,18 +81,20 @@ export function openStore(parts: Parts): Store {
     parts,
     homes,
     segmentBytes: Math.min(MOST_SEGMENT_BYTES, Math.floor(spool.maxBytes / 8)),
-    home: homes.create(),
+    home: createIfRoom(homes, directory),
     claimed: [],
     segments: [],
     active: null,
     begun: 0,
-    unsynced: [],
+    unsynced: new Set(),
     touched: new Set(),
     syncing: Promise.resolve(),
     nextSync: null,
     isFailing: false,
     cancelSync: null,
     cancelBeat: () => {},
+    beatAt: world.wall(),
+    isAwakeAgain: false,
   };
   claim(store);
   beatLater(store);
@@ -97,9 +104,11 @@ export function openStore(parts: Parts): Store {
 /** Keeps a call, which counts as held. Null if there is no room for it, by `maxBytes` or on the disk. */
 export function keep(store: Store, kept: Kept): Place | null {
   const { spool, world } = store.parts;
+  // Others may have taken the home of a process that was frozen, and read it.
+  if (hasSlept(store)) proveAlive(store);
   const place = tryKeep(store, kept);
   if (!place) return null;
-  store.unsynced.push({ place, kept });
+  store.unsynced.add({ place, kept });
   if (spool.fsync === "interval") store.cancelSync ??= world.after(SYNC_MS, () => syncSoon(store));
   return place;
 }
@@ -107,7 +116,7 @@ export function keep(store: Store, kept: Kept): Place | null {
 function tryKeep(store: Store, kept: Kept): Place | null {
   const { spool, machine } = store.parts;
   // Lengths are those of ASCII; where a call has other letters, the spool is a little larger by it.
-  while (bytesOf(store) + kept.text.length > spool.maxBytes) {
+  while (bytesOf(store.segments) + kept.text.length > spool.maxBytes) {
     if (makeRoom(store)) continue;
     return refuse(store, new SpoolError("spool_full", `the spool is full (${spool.maxBytes} bytes)`));
   }
@@ -128,24 +137,16 @@ function tryKeep(store: Store, kept: Kept): Place | null {
 function write(store: Store, kept: Kept): Place {
   if (store.active && store.active.bytes >= store.segmentBytes) retire(store, store.active);
   store.active ??= begin(store);
-  const place = { segment: store.active, nth: appendCall(store.active, kept) };
-  store.isFailing = false;
-  return place;
+  return { segment: store.active, nth: appendCall(store.active, kept) };
 }
 
 function begin(store: Store): Segment {
   const { world, machine } = store.parts;
-  const { fs } = machine;
   store.begun += 1;
   const name = `${String(world.wall()).padStart(15, "0")}-${String(store.begun).padStart(6, "0")}.log`;
-  const segment = beginSegment(`${store.home}/${name}`, fs);
+  const segment = beginSegment(`${store.home}/${name}`, machine.fs);
   store.segments = [...store.segments, segment];
-  // Without this, a power cut would leave the file without a name. Windows cannot.
-  attempt(() => {
-    const folder = fs.openSync(store.home, "r");
-    attempt(() => fs.fsyncSync(folder));
-    fs.closeSync(folder);
-  });
+  syncFolder(store.home, machine.fs);
   return segment;
 }
 
@@ -167,7 +168,7 @@ function refuse(store: Store, error: SpoolError): null {
   return null;
 }
 
-function bytesOf({ segments }: Store): number {
+function bytesOf(segments: readonly Segment[]): number {
   let sum = 0;
   for (const { bytes } of segments) sum += bytes;
   return sum;
@@ -186,6 +187,7 @@ function makeRoom(store: Store): boolean {
   const calls = takeFrom(store, oldest);
   removeSegment(oldest);
   sweep(store);
+  for (const one of store.unsynced) if (one.place.segment === oldest) store.unsynced.delete(one);
   if (calls.length > 0) store.parts.dropped(calls);
   return true;
 }
@@ -252,51 +254,91 @@ export function nextSync(store: Store): Promise<void> {
   return store.nextSync;
 }
 
-async function sync(store: Store): Promise<void> {
-  const batch = store.unsynced;
-  store.unsynced = [];
+async function sync(store: Store, attempts = 1): Promise<void> {
+  const { home } = store;
+  const batch = [...store.unsynced];
   const written = new Set(batch.map(({ place }) => place.segment));
   try {
     await Promise.all([...written].map(syncSegment));
+    if (batch.length > 0) store.isFailing = false;
   } catch (cause) {
-    // What this file holds is not known any more. What comes next goes into another.
+    // What these files hold is not known any more. Their calls go into another, as do those that come next.
     const { active } = store;
     store.active = null;
     if (active) closeSegment(active);
+    if (attempts < MOST_SYNCS) {
+      const before = writeAgain(store);
+      await sync(store, attempts + 1);
+      for (const place of before) release(store, place, "settled");
+      return;
+    }
     refuse(store, new SpoolError("spool_failed", "the spool cannot be synced", { cause }));
   }
-  if (batch.length === 0 || store.parts.machine.fs.existsSync(store.home)) return;
-  // Another process has taken it, and may have read it before these calls were in it.
-  moveOut(store);
-  for (const { place, kept } of batch) {
-    const moved = place.segment.states[place.nth] === "settled" ? null : keep(store, kept);
-    if (moved) Object.assign(place, moved);
-  }
-  await sync(store);
+  if (batch.length > 0) moveOutIfGone(store);
+  if (store.home !== home) return sync(store);
+  for (const one of batch) store.unsynced.delete(one);
 }
 
-/** The home was taken, or removed. Its calls are another's now, or are in memory only. */
+function moveOutIfGone(store: Store): void {
+  if (!store.parts.machine.fs.existsSync(store.home)) moveOut(store);
+}
+
+/**
+ * The home was taken, or removed. Its calls are another's now, or are in memory only. Another process may have read the
+ * home before the last of them were in it: they are written again.
+ */
 function moveOut(store: Store): void {
   for (const segment of store.segments) if (segment.path.startsWith(`${store.home}/`)) removeSegment(segment);
   sweep(store);
   store.active = null;
-  attempt(() => {
+  try {
     store.home = store.homes.create();
+  } catch (cause) {
+    refuse(store, new SpoolError("spool_failed", "the spool cannot be written", { cause }));
+  }
+  writeAgain(store);
+}
+
+/** Answers where the calls were before. */
+function writeAgain(store: Store): readonly Place[] {
+  const calls = [...store.unsynced];
+  store.unsynced.clear();
+  return calls.flatMap((call) => {
+    const { place, kept } = call;
+    const before = { ...place };
+    const state = place.segment.states[place.nth];
+    const moved = state === "settled" ? null : tryKeep(store, kept);
+    if (!moved) return [];
+    if (state) markCall(moved.segment, moved.nth, state);
+    Object.assign(place, moved);
+    store.unsynced.add(call);
+    return [before];
   });
 }
 
-/** Takes over what others have left. Answers whether there was any. */
+/**
+ * Takes over what others have left. Answers whether there was any. Many may have left more than one spool holds: what does
+ * not fit is for another process, or for later.
+ */
 function claim(store: Store): boolean {
-  const { fs } = store.parts.machine;
-  const more = store.homes.claim();
-  const found = more.flatMap((home) =>
-    (attempt(() => fs.readdirSync(home)) ?? [])
-      .filter((name) => SEGMENT.test(name))
-      .flatMap((name) => attempt(() => foundSegment(`${home}/${name}`, fs)) ?? []),
-  );
-  store.claimed = [...store.claimed, ...more];
-  store.segments = [...store.segments, ...found].sort(byName);
-  return found.length > 0;
+  const { spool, machine } = store.parts;
+  const before = store.segments.length;
+  for (const left of store.homes.abandoned()) {
+    const bytes = bytesOf(store.segments) + bytesOf(segmentsIn(left, machine));
+    const isEmpty = store.segments.every((segment) => segment === store.active);
+    if (!isEmpty && bytes > spool.maxBytes) continue;
+    const home = store.homes.take(left);
+    if (home === null) continue;
+    store.claimed = [...store.claimed, home];
+    store.segments = [...store.segments, ...segmentsIn(home, machine)].sort(byName);
+  }
+  return store.segments.length > before;
+}
+
+function segmentsIn(home: string, { fs }: Machine): readonly Segment[] {
+  return (attempt(() => fs.readdirSync(home)) ?? [])
+    .filter((name) => SEGMENT.test(name))
+    .flatMap((name) => attempt(() => foundSegment(`${home}/${name}`, fs)) ?? []);
 }
 
 /** Segments are named by the time when they were begun. */
@@ -319,8 +361,22 @@ function beat(store: Store): void {
   const isEmpty = (home: string): boolean => !store.segments.some(({ path }) => path.startsWith(`${home}/`));
   for (const home of store.claimed.filter(isEmpty)) store.homes.leave(home);
   store.claimed = store.claimed.filter((home) => !isEmpty(home));
+  proveAlive(store);
+  const { isAwakeAgain } = store;
+  store.isAwakeAgain = false;
+  if (!isAwakeAgain && claim(store)) store.parts.found();
+}
+
+/** The machine or this process did, or the clock was set. */
+function hasSlept({ parts, beatAt }: Store): boolean {
+  return Math.abs(parts.world.wall() - beatAt) > 2 * BEAT_MS;
+}
+
+function proveAlive(store: Store): void {
+  store.isAwakeAgain ||= hasSlept(store);
+  store.beatAt = store.parts.world.wall();
   store.homes.beat([store.home, ...store.claimed]);
-  if (claim(store)) store.parts.found();
+  moveOutIfGone(store);
 }
 
 /** Leaves the calls to whoever comes next. */
