@@ -98,7 +98,7 @@ function destinationChanges(was: Destination, is: Destination): readonly string[
 
 function bodyChange(was: Destination, is: Destination): readonly string[] {
   if (isSame([was.template, was.noticeTemplate], [is.template, is.noticeTemplate])) return [];
-  return [is.template ? "body changed" : "body default again"];
+  return [(is.template ?? is.noticeTemplate) ? "body changed" : "body default again"];
 }
 
 function notifierChanges(was: Notifier, is: Notifier): readonly string[] {

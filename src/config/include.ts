@@ -203,10 +203,10 @@ function* shifted(document: Document, by: number): Steps<Document> {
 /** Reads the values of all files as those of one. Adds to the findings of `reading`. */
 export function* readWhole(
   { file, files, text, placeOf }: Whole,
-  world: Omit<Reading, "text" | "placeOf" | "anchors">,
+  world: Pick<Reading, "references" | "findings" | "origins">,
 ): Steps<Tree> {
   const [main, ...included] = files;
-  const reading = { ...world, text, placeOf };
+  const reading = { ...world, text, placeOf, copies: { count: 0 } };
   const { contents = null, anchors = NO_ANCHORS } = main?.document ?? {};
   const tree = yield* readTree(contents, configSchema, { ...reading, anchors });
   if (included.length === 0 || !(tree.value instanceof Map)) return tree;

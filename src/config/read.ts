@@ -30,6 +30,8 @@ export type Reading = {
   readonly placeOf: (at: number) => { readonly line: number };
   readonly references: References;
   readonly findings: Finding[];
+  /** How many values aliases and merge keys have brought, in all files together. */
+  readonly copies?: { count: number };
   /** What the references in each value stand for, by the path of the value. */
   readonly origins?: Map<string, readonly Origin[]>;
 };
@@ -42,8 +44,8 @@ type Place = {
   readonly depth: number;
   readonly copied: boolean;
 };
-/** How many nodes were read so far, and how many of them were copies. */
-type Progress = Reading & { readonly anchors: Anchors; nodes: number; copies: number };
+/** `nodes`: how many were read so far. */
+type Progress = Reading & Required<Pick<Reading, "anchors" | "copies">> & { nodes: number };
 type Spot = { readonly place: Place; readonly schema: GenericSchema; readonly reading: Progress };
 type MapShape = Extract<Shape, { kind: "map" | "names" }>;
 
@@ -53,7 +55,7 @@ type MapShape = Extract<Shape, { kind: "map" | "names" }>;
  * `x-…` at the top of the file for aliases.
  */
 export function* readTree(contents: ParsedNode | null, schema: GenericSchema, reading: Reading): Steps<Tree> {
-  const progress = { anchors: NO_ANCHORS, ...reading, nodes: 0, copies: 0 };
+  const progress = { anchors: NO_ANCHORS, copies: { count: 0 }, ...reading, nodes: 0 };
   const place = { path: "", keyAt: reading.start ?? 0, secret: false, depth: 0, copied: false };
   return yield* readNode(contents, { place, schema, reading: progress });
 }
@@ -85,10 +87,10 @@ function placeIn(node: unknown, { path, keyAt, secret }: Place, { anchors }: Pro
 }
 
 /** False if there are too many, which is reported once. */
-function countCopy(reading: Progress, place: Pick<Finding, "path" | "at">): boolean {
-  reading.copies += 1;
-  if (reading.copies === MOST_COPIES + 1) reading.findings.push(errorAt(place, TOO_MANY_COPIES));
-  return reading.copies <= MOST_COPIES;
+function countCopy({ copies, findings }: Progress, place: Pick<Finding, "path" | "at">): boolean {
+  copies.count += 1;
+  if (copies.count === MOST_COPIES + 1) findings.push(errorAt(place, TOO_MANY_COPIES));
+  return copies.count <= MOST_COPIES;
 }
 
 const TOO_DEEP = `is nested too deeply: at most ${DEEPEST} levels`;
@@ -188,9 +190,14 @@ function* itemsOf(map: YAMLMap, place: Place, reading: Progress): Generator<Item
   const at = place.keyAt;
   const merged = mergedMaps(map, reading.anchors, () => countCopy(reading, { path, at }));
   for (const one of merged) {
-    if (isMap(one)) for (const { key, value } of one.items) if (!isMergeKey(key)) yield { key, value, merged: true };
     if (!isMap(one)) {
       reading.findings.push(errorAt({ path: keyPath(path, "<<"), at: startOf(one.node) ?? at }, one.message));
+      continue;
+    }
+    for (const { key, value } of one.items) {
+      // Those that are there already count too: a large map may be merged thousands of times.
+      if (!countCopy(reading, { path, at })) return;
+      if (!isMergeKey(key)) yield { key, value, merged: true };
     }
   }
 }

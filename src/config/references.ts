@@ -118,10 +118,13 @@ function fromFile(path: string, world: World): Found {
 function open(path: string, { file, resolve, read }: World): NamedFile & { readonly isFirst: boolean } {
   const full = fullPath(path, file);
   const before = read.get(full);
-  const content = before ?? resolve.file(full);
+  // A reader of files takes a path with a slash at its end for a folder to list.
+  const content = before ?? (full.endsWith("/") ? A_FOLDER : resolve.file(full));
   read.set(full, content);
   return { path: full, content, isFirst: before === undefined };
 }
+
+const A_FOLDER = { ok: false, why: "it is a folder" } as const;
 
 function fromCredential(name: string, { resolve, credentials }: World): Found {
   // A name with a slash would lead out of systemd's folder.

@@ -287,8 +287,9 @@ export const configSchema = v.strictObject({
   include: key(v.optional(files), {
     description: "Further files with sources, destinations and notify, as paths or patterns.",
     more: `In the last part of a pattern, * stands for any text and ? for one character; hidden files and names that end in ~
-      are left out. A file may have nothing else, and no name that another file has in the same map. A pattern may match no file, but its folder must exist, and so must a file that is named without one. Relative
-      paths start at the config file's folder, also those in the included files.`,
+      are left out. An included file may hold nothing else, and no name may be set in two files. A pattern may match no
+      file, but its folder must exist, and so must a file that is named without one. Relative paths start at the config
+      file's folder, also those in the included files.`,
     example: ["conf.d/*.yaml"],
     leftOut: "no other file",
   }),

@@ -217,6 +217,8 @@ function readReference(text: string, from: number, fields: TemplateFields): Read
     if (name === null) return `needs a format after |: ${FORMAT_NAMES.join(", ")}`;
     const format = readFormat(name, take("colon") === null ? null : readArgument(take));
     if (typeof format === "string") return format;
+    // `json` after `json` doubles the backslashes: thirty of them would fill the memory.
+    if (formats.some((one) => one.name === format.name)) return `has the format ${format.name} twice in one reference`;
     formats.push(format);
   }
   return take("end") === null ? "needs }} at the end of its reference" : { part: { path, formats }, end: at };

@@ -42,10 +42,14 @@ export function mayStay({ source }: Delivery, { ahead, left }: Ahead): boolean {
 }
 
 /** Notes that a delivery is left to be read. */
-export function leave({ source }: Delivery, state: Ahead): void {
-  state.first.more = true;
-  state.left?.add(source);
-  if (state.ahead.isReading) state.meanwhile.add(source);
+export function leave(delivery: Delivery, state: Ahead): void {
+  const { source } = delivery;
+  const { first, ahead, left, meanwhile, passedOver } = state;
+  first.more = true;
+  left?.add(source);
+  if (ahead.isReading) meanwhile.add(source);
+  // It was in memory when the search was there.
+  if (isBehind(delivery, ahead.after)) passedOver.add(source);
   noteFew(source, state);
 }
 

@@ -51,13 +51,13 @@ export function createLines(destination: string, readQueue: ReadQueue): Lines {
     isLow,
     async load(memory) {
       if (!isLow(memory.first)) return true;
+      memory.over.clear();
       isReading = true;
       try {
         if (order.isSettingUp()) await readRetries(memory, state);
         else await readNext(memory, state);
       } finally {
         isReading = false;
-        memory.over.clear();
       }
       return !order.isSettingUp();
     },

@@ -101,6 +101,8 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     forget: (has) => remove(loop, (window) => window.forget(has)),
     isBusy: () => isBusy(loop) || loop.isStarting,
     setDestination(destination) {
+      // What was sent again during a pause is stored with the newest first: lines have to know all of it.
+      if (loop.destination === null && loop.window.lines !== null) loop.window.readAgain("all");
       loop.destination = destination;
       waker.wake();
     },

@@ -112,12 +112,11 @@ export async function readPage(queue: MemoryQueue, ask: QueueAsk, { readQueue }:
 /** Reads from this position on, if it has read further. */
 export function rewind(queue: MemoryQueue, { dueAt, id }: QueuePosition): void {
   if (!isBehind({ dueAt, id }, queue.after)) return;
-  restart(queue);
-  queue.after = { dueAt, id: id - 1 };
+  restart(queue, { dueAt, id: id - 1 });
 }
 
-export function restart(queue: MemoryQueue): void {
-  queue.after = null;
+export function restart(queue: MemoryQueue, after: QueuePosition | null = null): void {
+  queue.after = after;
   queue.more = true;
   queue.isRestarted = true;
 }

@@ -114,9 +114,8 @@ export function createOrder(): Order {
     setUp() {
       state.isSettingUp = false;
       for (const [user, line] of lines) if (line.turn === 0) choose(user, line, state);
-      // They are retries, which are read when they are due.
-      for (const id of unread) dues.delete(id);
-      unread.clear();
+      // They are retries, which are read when they are due; but for those that were withdrawn meanwhile.
+      for (const id of unread) if (dues.delete(id)) unread.delete(id);
     },
     hasNext: () => ready.length > 0 || unread.size > 0,
     takeKept: () => ready.splice(0).filter(({ id }) => turns.has(id)),
@@ -154,8 +153,10 @@ function admit(delivery: Delivery, queue: Queue, state: State): boolean {
 }
 
 function over(id: number, state: State): boolean {
-  const { turns, lines, unread, isSettingUp } = state;
+  const { turns, lines, unread, dues, isSettingUp } = state;
   drop(id, state);
+  // One that is withdrawn stays in its line. When its turn comes, it must be looked for at once, not when it would be due.
+  dues.delete(id);
   const user = turns.get(id);
   const line = user === undefined ? undefined : lines.get(user);
   if (user === undefined || !line) return false;

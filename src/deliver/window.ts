@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { Backlog, Queue, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
-import { type At, earliest, type Ms, SECOND } from "../model/units.ts";
+import { type At, earliest, MINUTE, type Ms, SECOND } from "../model/units.ts";
 import {
   type Ahead,
   createAhead,
@@ -47,8 +47,8 @@ import {
  * early:     an outage is over. Retries whose attempts all began in it are read once although they are not due yet.
  * suspect:   the last attempts have all failed, perhaps because of the retries. The newest first attempts are read into a
  *            queue of their own, so that a new event need not wait behind all those before it.
- * aside:     retries whose webhooks have no slot were put back to make room for others, or a delivery met a bug. After a
- *            while everything is read from the start again, except what is in memory.
+ * aside:     retries whose webhooks have no slot were put back to make room for others. After a while all retries are read from
+ *            the start again, except what is in memory; and first attempts as well if a delivery met a bug.
  *
  * For a destination with an order (order.ts), the deliveries here have their turn, and the others that were read stand in
  * lines. Nothing is read ahead of older ones then, neither the newest nor those of sources that have few.
@@ -56,8 +56,8 @@ import {
 
 /** How long until deliveries that were put aside are read again. */
 const ASIDE: Ms = 10 * SECOND;
-/** What was sent again so long before the last read may have been committed after it. */
-const RECENT: Ms = 5 * SECOND;
+/** What was sent again so long before the last read may have been committed after it, or by a daemon whose clock is behind. */
+const RECENT: Ms = MINUTE;
 /** How many of the newest first attempts are in memory. */
 const LATEST = 32;
 
@@ -118,6 +118,12 @@ export type Window = {
 export function createWindow(destination: string, world: WindowWorld, lines: Lines | null = null): Window {
   const state = createState(lines);
   const { first, ahead, retry, latest, known } = state;
+  // One page is read at a time.
+  const readQueue: ReadQueue = (ask) => {
+    state.over.clear();
+    return world.readQueue(ask);
+  };
+  const from = { destination, world: { ...world, readQueue } };
   return {
     lines,
     isLow(now) {
@@ -130,20 +136,20 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
       noticeTime(state, now);
       for (const later of lines?.takeLater(now) ?? []) readWhenDue(later, state);
       if (lines !== null && !(await lines.load(state))) return;
-      if (isLow(first)) await readFirst(state, { destination, world });
-      if (latest.more) await readLatest(state, { destination, world });
-      if (lines === null && isLow(ahead)) await search(state, { destination, world });
-      if (isLow(retry)) await readRetries(state, now, { destination, world });
+      if (isLow(first)) await readFirst(state, from);
+      if (latest.more) await readLatest(state, from);
+      if (lines === null && isLow(ahead)) await search(state, from);
+      if (isLow(retry)) await readRetries(state, now, from);
     },
     hasRetry: (matches) => retry.waiting.some(matches),
     startFirst: (queue, tryStart) => startFirst(queue, tryStart, state),
     hasFirst: () => hasFirst(state),
     setSuspect: (isSuspect) => setSuspect(isSuspect && lines === null, state),
     decided: ({ id }, isFinal) => lines?.decided(id, isFinal) ?? false,
-    settled(delivery, dueAt) {
-      known.delete(delivery.id);
-      if (dueAt === null) return passOver(delivery.id, state);
-      readWhenDue({ dueAt, id: delivery.id }, state);
+    settled({ id }, dueAt) {
+      known.delete(id);
+      passOver(id, state);
+      if (dueAt !== null) readWhenDue({ dueAt, id }, state);
     },
     unsettled({ id }, now) {
       known.delete(id);
@@ -152,14 +158,8 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
     },
     setAside: (now, willHaveSlot) => setAside(now, willHaveSlot, state),
     withdraw: (ids) => withdraw(ids, state),
-    forget(has) {
-      withdraw(idsOf(has, state), state);
-      if (lines !== null) beginAgain(state);
-    },
-    readAgain(what) {
-      if (what === "retries") readReplayed(state);
-      else beginAgain(state);
-    },
+    forget: (has) => (lines === null ? withdraw(idsOf(has, state), state) : beginAgain(state)),
+    readAgain: (what) => (what === "retries" ? readReplayed(state) : beginAgain(state)),
     enqueue: (delivery) => enqueue(delivery, state),
     retryEarly(outage) {
       const { from, until } = state.early ?? outage;
@@ -195,7 +195,7 @@ type State = Ahead & {
   isSuspect: boolean;
   /** The ids of all that is in memory: waiting here, or being sent. */
   readonly known: Set<number>;
-  /** The ids that were settled or withdrawn while a page was being read: that page may still have them. */
+  /** The ids that were settled or withdrawn since the last page was asked for: it may have them as they were before. */
   readonly over: Set<number>;
   /** When the next retry is due that is not in memory; null if none is known of. */
   nextDueAt: At | null;
@@ -210,8 +210,8 @@ type State = Ahead & {
 
 function noticeTime(state: State, now: At): void {
   if (state.asideUntil !== null && now >= state.asideUntil) {
-    // First attempts only after a bug: all those that stand in lines would be read as well.
-    if (state.lines === null || state.isFirstAside) readAllAgain(state);
+    // First attempts only after a bug: reading and searching all of them again costs much.
+    if (state.isFirstAside) readAllAgain(state);
     else restart(state.retry);
     state.asideUntil = null;
   }
@@ -237,7 +237,7 @@ async function search(state: State, { destination, world }: ReadFrom): Promise<v
 
 /** Reads the newest first attempts. Those in memory that are no longer among them are unloaded. */
 async function readLatest(state: State, { destination, world }: ReadFrom): Promise<void> {
-  const { latest, first, known, over } = state;
+  const { latest, known, over } = state;
   const ask = { destination, queue: "first", after: null, dueBy: 0, limit: LATEST, newestFirst: true } as const;
   const { deliveries } = await readPage(latest, ask, world);
   if (!state.isSuspect) return;
@@ -249,7 +249,6 @@ async function readLatest(state: State, { destination, world }: ReadFrom): Promi
     add(delivery, latest);
   }
   unload([...stale.values()], state);
-  if (!first.isReading) over.clear();
 }
 
 /** Drops these first attempts from memory, and leaves them to be read again. */
@@ -339,7 +338,6 @@ function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early, retr
     known.add(delivery.id);
     add(delivery, queue);
   }
-  over.clear();
 }
 
 function idsOf(has: (ref: DeliveryRef) => boolean, { first, ahead, retry, latest }: State): ReadonlySet<number> {
@@ -367,10 +365,11 @@ function passOver(id: number, { first, ahead, retry, latest, lines, over }: Stat
   if ([first, ahead, retry, latest, lines].some((one) => one?.isReading)) over.add(id);
 }
 
-/** If its settlement was written after it was due, later retries may have been read already: it would be passed over. */
-function readWhenDue(retry: QueuePosition, state: State): void {
-  noteDue(state, retry.dueAt);
-  rewind(state.retry, retry);
+/** If its settlement was written after it was due, later retries may have been read already, or are just now: it would be missed. */
+function readWhenDue(due: QueuePosition, state: State): void {
+  noteDue(state, due.dueAt);
+  if (state.retry.isReading && due.dueAt <= state.retriesReadAt) restart(state.retry, state.retry.after);
+  rewind(state.retry, due);
 }
 
 function noteDue(state: State, dueAt: At): void {

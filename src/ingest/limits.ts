@@ -58,7 +58,8 @@ export function createLimits({ clock, daemons, waitingBytes, countAnew }: Limits
       const { name, rate } = source;
       const max = mostWaiting(source);
       if (rate === null && max === null) return null;
-      return { waiting: max === null ? null : { bytes: waitingBytes(name), max }, refusing: spells.current(name) };
+      const waiting = max === null ? null : { bytes: waitingBytes(name), max };
+      return { waiting, refusing: inForce(spells.current(name), source) };
     },
     refusals: spells.all,
   };
@@ -141,6 +142,12 @@ function createSpells(clock: LimitsWorld["clock"]): Spells {
     const spell = spells.get(source);
     return spell && clock.now() - spell.lastAt < SPELL ? spell : null;
   }
+}
+
+/** A reload may have taken away the limit. */
+function inForce(refusing: Refusing | null, { rate, maxWaiting }: Source): Refusing | null {
+  const limit = refusing?.code === "rate_limited" ? rate : maxWaiting;
+  return limit === null ? null : refusing;
 }
 
 function tooFast({ name, rate }: Source): string {

@@ -3,8 +3,10 @@ import { formatId } from "../model/delivery.ts";
 import { ownEvent } from "../model/event.ts";
 import { type Fault, isFault } from "../model/fault.ts";
 import type { Fact, GivenUp, Message, Notice, NoticeRules } from "../model/notice.ts";
+import { storedBody } from "../model/payload.ts";
 import type { Accept, Clock, DeliveryName, Marks, Random } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
+import type { Template } from "../model/template.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { render } from "../webhook/template.ts";
 import { writeMessage } from "./message.ts";
@@ -117,12 +119,11 @@ export async function acceptMessage(
   const at = clock.wall();
   // It begins with the time, as all ids of this server do.
   const messageId = `fl-${at.toString(16).padStart(12, "0")}-${random.hex(10)}`;
-  const body = template === null ? JSON.stringify(message) : render(template, message).text;
   const words = { event: message.title, properties: message, userId: undefined };
   const receipts = await accept(
     NOTIFY_SOURCE,
     [ownEvent({ type: "track", messageId, ...words, at })],
-    [{ notification: { to, body } }],
+    [{ notification: { to, body: bodyOf(message, to, template) } }],
   );
   if (isFault(receipts)) return receipts;
   const [receipt] = receipts;
@@ -130,4 +131,10 @@ export async function acceptMessage(
   // An id of this server is no repeat, and a notification is about no user.
   if (delivery === undefined) throw new Error(`a notification for ${to} has no delivery`);
   return { messageId, delivery: formatId(delivery) };
+}
+
+/** What is stored: the message, and beside it what a template makes of it. */
+function bodyOf(message: Message, to: string, template: Template | null): string {
+  const payloads = template === null ? [] : [[to, render(template, message).text] as const];
+  return storedBody(JSON.stringify(message), payloads);
 }

@@ -106,7 +106,7 @@ function ofConfig({ lastReload, timeline, sharing, host }: FactsWorld): Fact {
   const { file, refused } = lastReload();
   const fact = { kind: "config_refused", subject: on(file, { sharing, host }) } as const;
   if (refused === null) return { ...fact, ...NOTHING, state: "fine" };
-  const says = `${file} is not in force since ${shortTime(refused.at)}: ${refused.reason}; fairlead check says where`;
+  const says = `${file} was refused at ${shortTime(refused.at)}: ${refused.reason}; fairlead check says where`;
   return { ...fact, state: "bad", since: timeline.fromWall(refused.at), says, details: { reason: refused.reason } };
 }
 

@@ -6,7 +6,7 @@ type Count = { readonly since: At; failed: number; expired: number; reason: stri
 
 type GivenUps = {
   count(one: GivenUp, now: At): void;
-  /** All counts, once that of one destination is due. */
+  /** The counts of all destinations that were not told of within `repeat`, once one of them has waited for the others. */
   due(now: At): readonly Notice[];
   all(): readonly Notice[];
   told(items: readonly NoticeItem[], now: At): void;
@@ -26,8 +26,11 @@ export function createGivenUps(repeat: () => Ms): GivenUps {
       count[state] += 1;
       count.reason = reason;
     },
-    due: (now) => ([...counts].some((one) => isDue(one, now)) ? all() : []),
-    all,
+    due(now) {
+      const quiet = [...counts].filter(([destination]) => now - (toldAt.get(destination) ?? -Infinity) >= repeat());
+      return quiet.some(([, { since }]) => now - since >= GROUPING) ? noticeOf(quiet) : [];
+    },
+    all: () => noticeOf([...counts]),
     told(items, now) {
       for (const { subject, details } of items) {
         toldAt.set(subject, now);
@@ -47,17 +50,12 @@ export function createGivenUps(repeat: () => Ms): GivenUps {
       toldAt.set(destination, Math.max(toldAt.get(destination) ?? at, at));
     },
   };
+}
 
-  function all(): readonly Notice[] {
-    if (counts.size === 0) return [];
-    const waits = Math.min(...[...counts.values()].map(({ since }) => since));
-    return [{ kind: "deliveries_given_up", state: "new", items: [...counts].map(itemOf), waits }];
-  }
-
-  function isDue([destination, { since }]: readonly [string, Count], now: At): boolean {
-    const last = toldAt.get(destination) ?? null;
-    return now - since >= GROUPING && (last === null || now - last >= repeat());
-  }
+function noticeOf(counts: readonly (readonly [string, Count])[]): readonly Notice[] {
+  if (counts.length === 0) return [];
+  const waits = Math.min(...counts.map(([, { since }]) => since));
+  return [{ kind: "deliveries_given_up", state: "new", items: counts.map(itemOf), waits }];
 }
 
 function itemOf([subject, { since, failed, expired, reason }]: readonly [string, Count]): NoticeItem {

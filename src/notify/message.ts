@@ -69,7 +69,7 @@ const TITLES: Readonly<Record<Exclude<NoticeKind, "deliveries_given_up">, Titles
   },
   certificate_expiring: {
     new: ["% is about to expire", "% certificates are about to expire"],
-    ongoing: ["% is still not renewed", "% certificates are still not renewed"],
+    ongoing: ["% has still not been renewed", "% certificates have still not been renewed"],
     recovered: ["% was renewed", "% certificates were renewed"],
   },
   clock_wrong: {

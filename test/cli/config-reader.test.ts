@@ -78,6 +78,19 @@ describe("a config that is read while the daemon runs", () => {
     assert.ok(reader.seen().has("/etc/fairlead/key"));
   });
 
+  it("has a Problem where a folder stands for a file", async () => {
+    const text = CONFIG.replace("file:key", "file:keys/");
+    const read = await createReader(FILE, filesOf({ [FILE]: text, "/etc/fairlead/keys/a": "k" })).read(
+      FILE,
+      createFalseClock(),
+    );
+    assert.ok("problems" in read);
+    assert.match(
+      read.problems[0]?.message ?? "",
+      /cannot be read from the file \/etc\/fairlead\/keys\/: it is a folder/,
+    );
+  });
+
   it("cannot be read where there is no file", async () => {
     const read = await createReader(FILE, filesOf({})).read(FILE, createFalseClock());
     assert.deepEqual(read, { unreadable: `cannot read the config file ${FILE}: no such file` });

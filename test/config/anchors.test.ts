@@ -133,6 +133,11 @@ destinations:
     const merges = laughs.map((line) => line.replace("any", "<<"));
     const merged = errors(`x-0: &a0 { type: page }\n${merges.join("")}${where}`);
     assert.match(merged.join("\n"), /in a chain of more than 20|may bring/);
+    const keys = Array.from({ length: 1_000 }, (_, nth) => `k${nth}: a`).join(", ");
+    const again = Array.from({ length: 1_000 }, () => "*h").join(", ");
+    const webhook = `{ url: http://a, headers: { <<: [${again}] } }`;
+    const wide = errors(`x-0: &h { ${keys} }\nsources: {}\ndestinations: { d: { webhooks: [${webhook}] } }\n`);
+    assert.match(wide.join("\n"), /may bring/);
   });
 
   it("do not lead deeper than a hundred levels", () => {

@@ -98,6 +98,7 @@ describe("what a reload changes, in words", () => {
     assert.deepEqual(destinationChanges({}, { template }), ["destination crm: body changed"]);
     assert.deepEqual(destinationChanges({ template }, { template: templateOf({ text: "{{ event }}" }) }), []);
     assert.deepEqual(destinationChanges({ template }, {}), ["destination crm: body default again"]);
+    assert.deepEqual(destinationChanges({}, { noticeTemplate: template }), ["destination crm: body changed"]);
     assert.deepEqual(destinationChanges({}, { standardWebhooks: true }), [
       "destination crm: standardWebhooks false → true",
     ]);

@@ -217,6 +217,12 @@ describe("a config that includes files", () => {
     assert.match(errors(included(files)).join(), /b\.yaml:2:6: sources\.b: is an alias \(\*\) without an anchor/);
   });
 
+  it("bounds what aliases bring in all files together", () => {
+    const all = Object.fromEntries(Array.from({ length: 3 }, (_, nth) => [`${nth}.yaml`, nested(nth)]));
+    assert.deepEqual(errors(included({ "0.yaml": nested(0) })), []);
+    assert.match(errors(included(all)).join("\n"), /is more than the aliases \(\*\) of a config may bring/);
+  });
+
   it("is explained with the file and line of each value, and can be read again as one file", () => {
     const loaded = included({ "crm.yaml": CRM, "shop.yaml": SHOP });
     const explained = explainYaml(loaded, FILE);
@@ -246,5 +252,11 @@ describe("a config that includes files", () => {
     assert.equal(readAdminPart(closed).listen && "listen" in readAdminPart(closed).listen, true);
   });
 });
+
+/** A destination whose few aliases bring some 80,000 values. */
+function nested(nth: number): string {
+  const lists = `x-0: &tracks [${"track, ".repeat(400)}]\nx-1: &d { types: *tracks, webhooks: [{ url: http://a }] }\n`;
+  return `${lists}destinations:\n${Array.from({ length: 200 }, (_, one) => `  d${nth}-${one}: *d\n`).join("")}`;
+}
 
 const OTHERS = "sources: { one: { writeKey: one }, two: { writeKey: two } }\n";

@@ -327,6 +327,22 @@ describe("the window", () => {
     );
   });
 
+  it("does not pass over a retry that was written late, while a page was being read that ends behind it", async () => {
+    const [ann, bob] = [1, 2].map((id) => makeDelivery({ id, attemptedAt: 0, dueAt: id === 1 ? 1 : 8 }));
+    assert.ok(ann && bob);
+    const stored = [ann, bob];
+    const window = createWindow("crm", makeStore(stored));
+    await window.fill(2);
+    assert.deepEqual(takeAll(window, "retry"), [ann]);
+    const filled = window.fill(10);
+    stored[0] = { ...ann, dueAt: 5 };
+    window.settled(ann, 5);
+    await filled;
+    await window.fill(10);
+    assert.deepEqual(takeAll(window, "retry"), [bob, stored[0]]);
+    assert.equal(window.isLow(10), false);
+  });
+
   it("asks again after the store has failed", async () => {
     for (const broken of ["first", "retry"] as const) {
       const store = makeStore([makeDelivery({ id: 1 }), makeDelivery({ id: 2, attemptedAt: 1, dueAt: 2 })]);
@@ -347,7 +363,8 @@ describe("the window", () => {
 
   it("puts retries aside that cannot start, lets others in, and comes back to them", async () => {
     const blocked = rows(300, { attemptedAt: 1, dueAt: 2 });
-    const window = createWindow("crm", makeStore([...blocked, makeDelivery({ id: 999, attemptedAt: 1, dueAt: 3 })]));
+    const store = makeStore([...blocked, makeDelivery({ id: 999, attemptedAt: 1, dueAt: 3 })]);
+    const window = createWindow("crm", store);
     const startable = ({ id }: Delivery): boolean => id === 999;
     let started = false;
     for (let n = 0; n < 5 && !started; n += 1) {
@@ -363,6 +380,8 @@ describe("the window", () => {
       for (const { id } of takeAll(window, "retry")) seen.add(id);
     }
     assert.equal(seen.size, 300);
+    const first = store.asked.filter(({ queue }) => queue === "first");
+    assert.equal(first.length, 1, "first attempts are where they were");
   });
 
   it("finds what the store has moved from one queue to the other", async () => {
@@ -447,6 +466,36 @@ describe("the window", () => {
     assert.deepEqual(takeAll(window, "first"), []);
   });
 
+  for (const queue of ["first", "retry"] as const) {
+    it(`does not send at once what has failed since a page was asked for that still has it (${queue})`, async () => {
+      const stored = rows(3, { attemptedAt: queue === "first" ? null : 1, dueAt: queue === "first" ? 0 : 2 });
+      const store = makeStore(stored);
+      let meanwhile = (): void => {};
+      const window = createWindow("crm", {
+        ...store,
+        readQueue: async (ask) => {
+          const page = await store.readQueue(ask);
+          if (ask.queue === queue) meanwhile();
+          return page;
+        },
+      });
+      await window.fill(10);
+      const [failed] = takeAll(window, queue);
+      assert.ok(failed);
+      window.readAgain("all");
+      const again = { ...failed, attemptedAt: 10, dueAt: 1_000 };
+      meanwhile = () => {
+        stored[0] = again;
+        window.settled(failed, 1_000);
+        meanwhile = () => {};
+      };
+      await window.fill(10);
+      assert.deepEqual(takeAll(window, queue), []);
+      await window.fill(1_000);
+      assert.deepEqual(takeAll(window, "retry"), [again]);
+    });
+  }
+
   it("sets nothing aside while one of them is in line for a slot", async () => {
     const window = createWindow("crm", makeStore(rows(300, { attemptedAt: 1, dueAt: 2 })));
     await window.fill(10);
@@ -503,6 +552,15 @@ describe("sources at a window", () => {
     await order(window, 40);
     const taken = await order(window, 300);
     for (const source of ["flood", "shop", "app"]) assert.equal(taken.filter((one) => one === source).length, 100);
+  });
+
+  it("have their turns also when what waits of them was among the newest, while the lanes were suspect", async () => {
+    const flood = rows(5_000, { source: "flood" });
+    const window = createWindow("crm", makeStore([...flood, makeDelivery({ id: 5_001, source: "shop" })]));
+    window.setSuspect(true);
+    while (window.isLow(0)) await window.fill(0);
+    window.setSuspect(false);
+    assert.ok((await order(window, 50)).includes("shop"));
   });
 
   it("are not looked for again and again once none has anything left", async () => {

@@ -4,6 +4,7 @@ import { NAME } from "../../src/config/text-rules.ts";
 import { notifyName } from "../../src/model/config.ts";
 import type { Message } from "../../src/model/notice.ts";
 import { Secret } from "../../src/model/secret.ts";
+import type { Template } from "../../src/model/template.ts";
 import { type At, DAY, formatTime, HOUR, MINUTE } from "../../src/model/units.ts";
 import { noise } from "../model/make.ts";
 import { SLOW } from "../slow.ts";
@@ -228,8 +229,7 @@ describe("what else is told", () => {
     refused = null;
     await d.clock.advance("2m");
     assert.deepEqual(titles(d), ["config.yaml was refused", "config.yaml is in force again"]);
-    const text =
-      "config.yaml is not in force since 2026-11-20 12:00 UTC: the config has errors; fairlead check says where";
+    const text = "config.yaml was refused at 2026-11-20 12:00 UTC: the config has errors; fairlead check says where";
     assert.equal(told(d)[0]?.text, text);
   });
 
@@ -397,6 +397,18 @@ describe("a notification", () => {
     await reload(d, { notify: [makeNotifier({ enabled: false })] });
     await d.clock.advance("1d");
     assert.deepEqual(titles(d), ["crm is failing"]);
+  });
+
+  it("gets what its template makes, also if that is a list", async () => {
+    const { destination, ...ops } = makeNotifier();
+    const title = { kind: "value", of: { path: ["title"], formats: [] } } as const;
+    const template: Template = [{ kind: "json", json: '[{"summary":' }, title, { kind: "json", json: "}]" }];
+    const notify = [{ ...ops, destination: { ...destination, template } }];
+    await using d = await start({ [URL_A]: () => 503 }, { config: { notify } });
+    await d.call("/v1/track", CALL);
+    await d.clock.advance("7m");
+    const [first] = d.sent.filter(({ url }) => url === OPS);
+    assert.equal(first?.body, '[{"summary":"crm is failing"}]');
   });
 
   it("can be tried by the call that tests a destination", async () => {

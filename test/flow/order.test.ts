@@ -199,6 +199,29 @@ describe("a destination with an order", () => {
     assert.deepEqual(since.map(nameOf), ["ann6", ...many("ann", 5), "ann7"]);
     assert.ok(since.every(({ at }, nth) => at === START + 2 * MINUTE + nth * SECOND));
   });
+
+  it("sends what is replayed while it is paused in its order, however many pages of it there are", SLOW, async () => {
+    await using d = await start((sent) => (sent.at < START + MINUTE ? 400 : 200));
+    const names = Array.from({ length: 600 }, (_, n) => (n % 2 === 0 ? `ann${n}` : `u${n}x${n}`));
+    await call(d, ...names);
+    await d.clock.advance("2m");
+    const { length } = d.sent;
+    await d.admin("POST", "/api/destinations/crm/pause");
+    let cursor: unknown = null;
+    do {
+      const body = { filter: { state: "failed" }, limit: 200, ...(cursor !== null && { cursor }) };
+      ({ cursor } = (await d.admin("POST", "/api/replay", { body })).json);
+      await d.clock.advance("1s");
+    } while (cursor !== null);
+    await d.admin("POST", "/api/destinations/crm/resume");
+    await d.clock.advance("1m");
+    assert.equal(d.sent.length, 2 * length);
+    const again = d.sent.slice(length).map(nameOf);
+    assert.deepEqual(
+      again.filter((name) => userOf(name) === "ann"),
+      names.filter((name) => userOf(name) === "ann"),
+    );
+  });
 });
 
 describe("a delivery that is held back", () => {

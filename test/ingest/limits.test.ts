@@ -168,6 +168,17 @@ describe("what the limits have refused", () => {
     assert.equal(limits.of(source)?.refusing?.requests, 1);
   });
 
+  it("is over with the limit, which a reload may take away", () => {
+    const limits = start();
+    const source = makeSource({
+      rate: { requests: 1, per: HOUR, burst: 1 },
+      maxWaiting: { bytes: 1_000, share: null },
+    });
+    limits.take(source, 2);
+    assert.equal(limits.refusal(source)?.code, "rate_limited");
+    assert.equal(limits.of({ ...source, rate: null })?.refusing, null);
+  });
+
   it("is nothing for a source without limits", () => {
     const limits = start({ waiting: () => Number.MAX_SAFE_INTEGER });
     for (let nth = 0; nth < 100; nth += 1) assert.equal(limits.take(makeSource(), 2_500), null);

@@ -153,6 +153,20 @@ describe("notices", () => {
     assert.deepEqual(desk.notices.counted(desk.now)[0]?.items[0]?.details, { failed: 1, expired: 0 });
   });
 
+  it("tell what one destination was given up without another that was told within repeat", () => {
+    const desk = open();
+    const giveUp = (destination: string) =>
+      desk.notices.countGivenUp({ destination, state: "failed", reason: "400" }, desk.now);
+    giveUp("crm");
+    assert.deepEqual(desk.pass(2 * MINUTE), ["deliveries_given_up new: crm"]);
+    giveUp("crm");
+    giveUp("erp");
+    desk.now += 50 * SECOND;
+    giveUp("lake");
+    assert.deepEqual(desk.pass(3 * HOUR), ["deliveries_given_up new: erp lake"]);
+    assert.deepEqual(desk.pass(2 * HOUR), ["deliveries_given_up new: crm"]);
+  });
+
   it("remember by their marks what was told, when, and how much in this hour", () => {
     const before = open({ perHour: 2 });
     before.pass(10 * MINUTE, bad("crm"));

@@ -129,6 +129,8 @@ describe("what is wrong with a template", () => {
     [["{{ event | truncate: 0 }}"], "needs how many characters, from 1 to 100000, as in truncate: 200"],
     [["{{ event | default: none }}"], 'needs a default in quotes, a number, true or false, as in default: "none"'],
     [["{{ timestamp | time: Mars }}"], 'has a time zone that is not known: write "UTC", "+02:00" or "Europe/Berlin"'],
+    // Each doubles the backslashes of the one before.
+    [["{{ event | json | text | json }}"], "has the format json twice in one reference"],
     [["{{ event | }}"], "needs a format after |: default, time, unix, number, truncate, text, json, escape"],
     [["{{ event"], "needs }} at the end of its reference"],
     [["{{ '{{' | text }}"], 'needs }} right after the text in quotes, as in {{ "{{" }}'],
