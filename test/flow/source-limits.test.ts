@@ -6,6 +6,7 @@ import { HOUR, KB, MINUTE, SECOND } from "../../src/model/units.ts";
 import { SLOW } from "../slow.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { makeConfig, makeDestination, makeSource } from "./make.ts";
+import { ONLY_SQLITE } from "./outbox.ts";
 
 const TEN: RateLimit = { requests: 10, per: SECOND, burst: 10 };
 const APP_KEY = "app-key";
@@ -120,7 +121,8 @@ describe("a source with a rate", () => {
     assert.equal((await d.call("/v1/track", CALL)).status, 200);
   });
 
-  it("does not pay for calls that the outbox could not take", async () => {
+  // A database has no disk that we can measure.
+  it("does not pay for calls that the outbox could not take", ONLY_SQLITE, async () => {
     let free = 1024;
     await using d = await startDaemon({
       space: async () => ({ free: free * 1024 * KB, total: 2048 * 1024 * KB }),
@@ -260,7 +262,11 @@ describe("a source of which only so much may wait", () => {
       config: { sources: [makeSource({ maxWaiting: AT_MOST })] },
     });
     await d.clock.advance("2s");
-    assert.equal(await fill(d, 20), 20);
+    // A database takes a while to settle each.
+    for (let nth = 0; nth < 20; nth += 1) {
+      assert.equal(await fill(d, 1), 1);
+      await d.clock.advance("1s");
+    }
     assert.equal((await limitsOf(d))?.waiting?.bytes, 0);
     status = 503;
     await d.clock.advance("1m");
