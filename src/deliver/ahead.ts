@@ -61,6 +61,12 @@ export function noteFew(source: string, state: Ahead): void {
   if (passedOver.has(source)) beginSearch(state);
 }
 
+/** The same, of any sources. */
+export function noteAnyFew(state: Ahead): void {
+  if (state.left === null) state.ahead.more = state.first.more;
+  else for (const source of state.left) noteFew(source, state);
+}
+
 /** Everything is to be read from the start. */
 export function restartFirst(state: Ahead): void {
   restart(state.first);
@@ -98,8 +104,7 @@ export function noteFound({ passedOver = new Set(), more }: QueuePage, state: Ah
   for (const source of passedOver) state.passedOver.add(source);
   if (!more) state.left = new Set([...state.passedOver, ...state.meanwhile]);
   ahead.more = false;
-  if (state.left === null) ahead.more = true;
-  else for (const source of state.left) noteFew(source, state);
+  noteAnyFew(state);
 }
 
 /** Starts the first one of the source whose turn it is, or of the next. */

@@ -1,4 +1,4 @@
-import type { Delivery } from "../model/delivery.ts";
+import type { Delivery, DeliveryRef } from "../model/delivery.ts";
 import type { QueueAsk, QueuePage, QueuePosition, ReadQueue } from "../model/ports.ts";
 import { KB } from "../model/units.ts";
 
@@ -77,6 +77,12 @@ function gone({ body, source }: Delivery, queue: MemoryQueue): void {
   const left = (turns?.get(source) ?? 0) - 1;
   turns?.delete(source);
   if (left > 0) turns?.set(source, left);
+}
+
+/** The ids of those that wait in these queues. */
+export function idsIn(queues: readonly MemoryQueue[], has: (ref: DeliveryRef) => boolean): ReadonlySet<number> {
+  const waiting = queues.flatMap((queue) => queue.waiting);
+  return new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id));
 }
 
 /** Removes those of them that wait here. Answers which they were. */

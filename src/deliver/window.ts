@@ -6,6 +6,7 @@ import {
   createAhead,
   leave,
   mayStay,
+  noteAnyFew,
   noteFound,
   noteRead,
   restartFirst,
@@ -18,6 +19,7 @@ import {
   add,
   createMemoryQueue,
   hasRoom,
+  idsIn,
   isBehind,
   isFull,
   isIdle,
@@ -158,7 +160,7 @@ export function createWindow(destination: string, world: WindowWorld, lines: Lin
     },
     setAside: (now, willHaveSlot) => setAside(now, willHaveSlot, state),
     withdraw: (ids) => withdraw(ids, state),
-    forget: (has) => (lines === null ? withdraw(idsOf(has, state), state) : beginAgain(state)),
+    forget: (has) => (lines === null ? withdraw(idsIn([first, ahead, retry, latest], has), state) : beginAgain(state)),
     readAgain: (what) => (what === "retries" ? readReplayed(state) : beginAgain(state)),
     enqueue: (delivery) => enqueue(delivery, state),
     retryEarly(outage) {
@@ -340,11 +342,6 @@ function addPage(page: QueuePage, queue: MemoryQueue, { known, over, early, retr
   }
 }
 
-function idsOf(has: (ref: DeliveryRef) => boolean, { first, ahead, retry, latest }: State): ReadonlySet<number> {
-  const waiting = [first, ahead, retry, latest].flatMap((queue) => queue.waiting);
-  return new Set(waiting.filter(({ ref }) => has(ref)).map(({ id }) => id));
-}
-
 function setAside(now: At, willHaveSlot: (delivery: Delivery) => boolean, state: State): boolean {
   const { retry, known } = state;
   if (hasRoom(retry) || retry.waiting.some(willHaveSlot)) return false;
@@ -357,6 +354,7 @@ function withdraw(ids: ReadonlySet<number>, state: State): void {
   const { first, ahead, retry, latest, known, lines } = state;
   for (const id of [first, ahead, retry, latest].flatMap((queue) => remove(queue, ids))) known.delete(id);
   for (const id of ids) passOver(id, state);
+  noteAnyFew(state);
   // One that is being sent keeps its turn until it is settled.
   if (lines !== null) for (const id of ids) if (!known.has(id)) lines.over(id);
 }

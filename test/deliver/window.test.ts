@@ -563,6 +563,19 @@ describe("sources at a window", () => {
     assert.ok((await order(window, 50)).includes("shop"));
   });
 
+  it("have their turns also after what was in memory of them has been withdrawn", async () => {
+    const waiting: Delivery[] = [];
+    const window = createWindow("crm", makeStore(waiting));
+    await window.fill(0);
+    for (let id = 1; id <= 5_100; id += 1) {
+      const delivery = makeDelivery({ id, source: id > 400 && id <= 500 ? "shop" : "flood" });
+      waiting.push(delivery);
+      window.enqueue(delivery);
+    }
+    window.withdraw(new Set(Array.from({ length: 64 }, (_, n) => 401 + n)));
+    assert.ok((await order(window, 10)).includes("shop"));
+  });
+
   it("are not looked for again and again once none has anything left", async () => {
     const store = makeStore(rows(5_000, { source: "flood" }));
     const window = createWindow("crm", store);
