@@ -24,7 +24,7 @@ const STEP: fc.Arbitrary<Step> = fc.oneof(
     kind: fc.constant("accept" as const),
     source: fc.constantFrom(COUNTED, COUNTED, OTHER),
     to: fc.integer({ min: 1, max: 7 }),
-    body: fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }),
+    body: fc.string({ unit: "grapheme", maxLength: 30 }).map((text) => JSON.stringify({ text })),
   }),
   fc.record({
     kind: fc.constantFrom("end" as const, "retry" as const),
