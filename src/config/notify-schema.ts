@@ -34,7 +34,7 @@ const noticeBody = bodyKey(
 
 export const notifier = v.strictObject({
   enabled: key(v.optional(flag(), true), {
-    description: "Whether it is told of new trouble.",
+    description: "Whether it gets new notifications.",
     example: false,
     more: "false keeps notifications that are already waiting.",
   }),
@@ -49,13 +49,13 @@ export const notifier = v.strictObject({
     leftOut: "all of them",
   }),
   failingFor: key(v.optional(duration({ min: 1, max: DAY }), "5m"), {
-    description: "How long a destination must have failed until this is told.",
+    description: "How long a destination must have failed before a notification is sent.",
     example: "15m",
     more: `Each webhook of the destination must have failed for so long. Notifications wait a minute for others, so that times below
       a few minutes make little difference.`,
   }),
   repeat: key(v.optional(duration({ min: 1, max: 7 * DAY }), "4h"), {
-    description: "How long until trouble that lasts is told again.",
+    description: "How long until the notification of a lasting problem is repeated.",
     example: "1d",
     more: "Deliveries to a destination that go on being given up are counted, and told together once in that time.",
   }),

@@ -297,7 +297,7 @@ export const configSchema = v.strictObject({
     description: "Webhooks that hear of trouble, by a name of your choice (docs/notify.md).",
     more: `What they are sent is stored, signed and retried as all deliveries, as that of a destination \`notify:NAME\`. They get
       no events.`,
-    leftOut: "nobody is told",
+    leftOut: "no notifications",
     name: "ops",
   }),
 });

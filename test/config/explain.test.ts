@@ -120,7 +120,7 @@ destinations:
 
 # include:                              # default: no other file
 
-# notify:                               # default: nobody is told
+# notify:                               # default: no notifications
 `;
 
 const COMPLETE: World = {

@@ -186,3 +186,19 @@ function insert(rows: string): string {
   return `INSERT INTO tried (${Object.keys(COLUMNS).join(", ")})
     SELECT ${cast.join(", ")} FROM json_to_recordset(${rows}::json) AS r (${AS_TEXT})`;
 }
+
+/** What is known of a delivery that was never tried. */
+export const UNTRIED: Omit<Apart, "id" | "destination" | "stream" | "segment" | "acceptedAt" | "body" | "dueAt"> = {
+  state: "waiting",
+  attempts: 0,
+  firstAttemptAt: null,
+  attemptedAt: null,
+  stoodStill: 0,
+  settledAt: null,
+  url: null,
+  status: null,
+  reason: null,
+  finals: [],
+  log: null,
+  replayedAt: null,
+};

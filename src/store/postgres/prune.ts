@@ -2,7 +2,7 @@ import type { DeliveryState } from "../../model/delivery.ts";
 import { isFault } from "../../model/fault.ts";
 import type { Prune, PruneBefore, PruneCounts } from "../../model/ports.ts";
 import type { At } from "../../model/units.ts";
-import { type Apart, setApart } from "./apart.ts";
+import { type Apart, setApart, UNTRIED } from "./apart.ts";
 import { onesIn } from "./bits.ts";
 import type { Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
@@ -123,21 +123,6 @@ async function dissolve(tx: Tx, before: At, { after, limit }: Wish): Promise<num
   });
   return (await setApart(tx, "waiting", rows)).length;
 }
-
-const UNTRIED: Omit<Apart, "id" | "destination" | "stream" | "segment" | "acceptedAt" | "body" | "dueAt"> = {
-  state: "waiting",
-  attempts: 0,
-  firstAttemptAt: null,
-  attemptedAt: null,
-  stoodStill: 0,
-  settledAt: null,
-  url: null,
-  status: null,
-  reason: null,
-  finals: [],
-  log: null,
-  replayedAt: null,
-};
 
 type RemovedRow = {
   readonly stream: number;

@@ -11,7 +11,7 @@ import {
 } from "../../model/waiting-deliveries.ts";
 import { DISCARDED, hasAlready } from "../replay.ts";
 import { type About, checksum } from "../segment.ts";
-import { type Apart, MASK, masksOf, setApart } from "./apart.ts";
+import { type Apart, MASK, masksOf, setApart, UNTRIED } from "./apart.ts";
 import type { Change } from "./counts.ts";
 import type { Sql, Tx } from "./database.ts";
 import type { Engine } from "./engine.ts";
@@ -273,21 +273,6 @@ async function rewriteMoved(tx: Tx, moved: readonly Opened[], { to, rewrite }: R
   const columns = [changed.map(({ id }) => id), changed.map(({ body }) => body), changed.map(({ sum }) => sum)];
   if (changed.length > 0) await tx.query(REWRITE, [...columns, to]);
 }
-
-const UNTRIED = {
-  state: "waiting",
-  attempts: 0,
-  firstAttemptAt: null,
-  attemptedAt: null,
-  stoodStill: 0,
-  settledAt: null,
-  url: null,
-  status: null,
-  reason: null,
-  finals: [],
-  log: null,
-  replayedAt: null,
-} as const;
 
 const BODIES = "SELECT event AS id, about, body FROM tried WHERE event = ANY ($1::bigint[]) AND destination = $2";
 
