@@ -561,12 +561,14 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 type State = "waiting" | "delivered" | "failed";
 
+type Success = { readonly key: string; readonly answer: Promise<unknown>; written: boolean };
+
 /** What there should be: deliveries by event and destination. */
 type Model = {
   readonly seen: Set<string>;
   readonly deliveries: Map<string, { readonly delivery: Delivery; state: State }>;
-  /** Successes that are not written yet. */
-  unwritten: { readonly key: string; readonly answer: Promise<unknown> }[];
+  /** Successes that are not written yet, as far as anybody looked. */
+  unwritten: Success[];
   next: number;
   broken: "contents" | "segments" | null;
 };
@@ -631,7 +633,7 @@ async function play(step: Step, k: KillableStore, model: Model): Promise<void> {
       );
     case "succeed": {
       const delivery = choose(model, step.choice);
-      if (delivery) model.unwritten.push({ key: keyOf(delivery), answer: k.succeed(delivery) });
+      if (delivery) model.unwritten.push(succeed(k, delivery));
       return;
     }
     case "fail": {
@@ -661,12 +663,34 @@ async function play(step: Step, k: KillableStore, model: Model): Promise<void> {
     case "mend":
       return mend(k, model);
     case "kill":
-      await k.kill();
-      model.unwritten = [];
-      return;
+      return kill(k, model);
     case "restart":
       await k.restart();
       return catchUp(model);
+  }
+}
+
+function succeed(k: KillableStore, delivery: Delivery): Success {
+  const success: Success = {
+    key: keyOf(delivery),
+    answer: k.succeed(delivery).then((answer) => {
+      success.written = !isFault(answer);
+      return answer;
+    }),
+    written: false,
+  };
+  return success;
+}
+
+/** What was answered as written must be there. A commit may have been under way for the others: they are either. */
+async function kill(k: KillableStore, { unwritten, deliveries }: Model): Promise<void> {
+  const open = unwritten.splice(0).map(({ key, written }) => ({ key, written }));
+  await k.kill();
+  const rows = await k.sql("SELECT event, destination FROM deliveries WHERE state = 'delivered'");
+  const found = new Set(rows.map(({ event, destination }) => `${event} ${destination}`));
+  for (const { key, written } of open) {
+    const one = deliveries.get(key);
+    if (one && (written || found.has(key))) one.state = "delivered";
   }
 }
 
