@@ -1,6 +1,6 @@
 /**
  * Measures Fairlead against the floor (`floor.ts`), in turn and several times, and prints the table of
- * docs/performance.md. Run `bun bench/bench.ts --help` for its options.
+ * docs/operate/performance.md. Run `bun bench/bench.ts --help` for its options.
  */
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

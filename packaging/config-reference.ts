@@ -1,4 +1,4 @@
-// Writes docs/config.md to standard output, from the schema of the config. Usage: bun packaging/config-reference.ts
+// Writes docs/reference/config.md to standard output, from the schema of the config. Usage: bun packaging/config-reference.ts
 import process from "node:process";
 import * as v from "valibot";
 import { Document, isScalar, stringify, visit } from "yaml";
@@ -8,7 +8,7 @@ import { REFERENCE_FORMS } from "../src/config/references.ts";
 import { configSchema } from "../src/config/schema.ts";
 import { fill } from "./config-example.ts";
 
-/** The text of docs/config.md: the reference of every key, in Markdown. */
+/** The text of docs/reference/config.md: the reference of every key, in Markdown. */
 export function configMarkdown(entries?: Entries): string {
   const sections = sectionsOf(entries);
   const overview = table(sections.flatMap(({ options }) => options));

@@ -34,7 +34,7 @@ const HELP = `${examples(
   "fairlead rejected --admin http://127.0.0.1:8081",
 )}
 
-The daemon keeps the last ones in memory, until it stops. docs/http-api.md
+The daemon keeps the last ones in memory, until it stops. docs/reference/http-api.md
 explains the codes.`;
 
 function toCode(text: string): string {

@@ -30,7 +30,7 @@ async function schema(options: SchemaOptions): Promise<ExitCode> {
  */
 async function textOf({ included, example, reference }: SchemaOptions): Promise<string> {
   if (example) return (await import("../../config.example.yaml", { with: { type: "text" } })).default;
-  if (reference) return (await import("../../docs/config.md", { with: { type: "text" } })).default;
+  if (reference) return (await import("../../docs/reference/config.md", { with: { type: "text" } })).default;
   const { configJsonSchema, includedJsonSchema } = await import("../config/json-schema.ts");
   return JSON.stringify(included ? includedJsonSchema() : configJsonSchema(), null, 2);
 }

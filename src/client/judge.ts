@@ -94,7 +94,7 @@ function parseHttpDate(text: string): number {
   return new Date(at).getUTCDate() === Number(day) ? at : Number.NaN;
 }
 
-/** The body of an answer (docs/http-api.md). What is not understood is left out. */
+/** The body of an answer (docs/reference/http-api.md). What is not understood is left out. */
 export type AnswerBody = {
   /** Null if the answer does not say it; Fairlead and Segment always do. */
   readonly success: boolean | null;

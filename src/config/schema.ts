@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
 /**
  * Every key of the config file: its type, its default, its meaning, and when to change it. The checks, the known keys and
- * the hints for misspelt ones come from here; so do config.example.yaml, docs/config.md and the JSON Schema.
+ * the hints for misspelt ones come from here; so do config.example.yaml, docs/reference/config.md and the JSON Schema.
  */
 import * as v from "valibot";
 import { LOG_FORMATS, LOG_LEVELS } from "../model/config.ts";
@@ -50,7 +50,7 @@ const ingest = v.strictObject({
     description: "Whether several daemons of this user may listen on the same port of this machine.",
     example: true,
     more: `The system then gives each a share of the connections, so that a machine's cores are used. For daemons that share
-      outbox.url (docs/cluster.md). Each needs an admin.listen of its own. Not with ingest.tls, nor on a Unix socket.`,
+      outbox.url (docs/cluster/index.md). Each needs an admin.listen of its own. Not with ingest.tls, nor on a Unix socket.`,
   }),
   tls: key(v.optional(tls), {
     description: "Serves HTTPS with this certificate. Plain HTTP if left out.",
@@ -81,7 +81,7 @@ const ingest = v.strictObject({
   maxBatch: key(v.optional(size({ min: MAX_BATCH, max: 8 * MB }), "500KB"), {
     description: "The largest request that is accepted, decompressed.",
     example: "4MB",
-    more: `RudderStack's libraries send larger ones by default, and drop what is refused (docs/clients.md). A proxy in front
+    more: `RudderStack's libraries send larger ones by default, and drop what is refused (docs/send/index.md). A proxy in front
       has a limit of its own, such as client_max_body_size of nginx.`,
   }),
 });
@@ -195,7 +195,7 @@ const destination = v.strictObject({
       \`matches\` (a pattern with *, or several). \`any\` and \`all\` take lists of such maps, \`not\` takes one. 7 is not "7". A
       field that is a list meets a condition if one of its items does. A call without the field does not, unless the condition
       is \`not\` or \`exists: false\`. Notices that a user is to be deleted are always sent. \`fairlead route\` tries an
-      example (docs/operations.md, "Who gets what").`,
+      example (docs/operate/index.md, "Who gets what").`,
     example: { "properties.total": { gte: 100 }, "context.country": ["DE", "AT"] },
     leftOut: "all calls",
   }),
@@ -294,7 +294,7 @@ export const configSchema = v.strictObject({
     leftOut: "no other file",
   }),
   notify: key(v.optional(v.record(ruled(NAME), notifier)), {
-    description: "Webhooks that hear of trouble, by a name of your choice (docs/notify.md).",
+    description: "Webhooks that hear of trouble, by a name of your choice (docs/configure/notify.md).",
     more: `What they are sent is stored, signed and retried as all deliveries, as that of a destination \`notify:NAME\`. They get
       no events.`,
     leftOut: "no notifications",

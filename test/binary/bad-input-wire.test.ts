@@ -107,7 +107,7 @@ describe("pipelined requests", () => {
       const calls = ids.map((messageId) => JSON.stringify({ userId: "u1", event: "E", messageId }));
       const requests = calls.map((call) => headOf(POST, `Content-Length: ${call.length}`) + call);
       const answer = await door().exchange(requests.join(""));
-      assert.equal(answer, "", "Bun answers pipelined requests now: say so in docs/http-api.md");
+      assert.equal(answer, "", "Bun answers pipelined requests now: say so in docs/reference/http-api.md");
       for (const call of calls) assert.equal((await door().post("/v1/track", call)).status, 200);
       await door().receiver.all(ids);
       await assertWell(door(), "after-pipelining");

@@ -195,14 +195,14 @@ describe("what JSON allows, and programs stumble over,", () => {
     });
   }
 
-  it("comes as JavaScript writes it, where a double says the same (docs/http-api.md)", PATIENT, async () => {
+  it("comes as JavaScript writes it, where a double says the same (docs/reference/http-api.md)", PATIENT, async () => {
     const sent = '{"a":0.1234567890123456789,"b":1e20,"c":1.0,"d":-0,"e":1E2,"f":1e-400,"g":1,"g":2}';
     const comes = '{"a":0.12345678901234568,"b":100000000000000000000,"c":1,"d":0,"e":100,"f":0,"g":2}';
     assert.equal(await sentAndDelivered("numbers", sent), comes);
   });
 
   it(
-    "comes as JavaScript writes it, in the order of its keys and in its escapes (docs/http-api.md)",
+    "comes as JavaScript writes it, in the order of its keys and in its escapes (docs/reference/http-api.md)",
     PATIENT,
     async () => {
       const comes = '{"1":2,"10":1,"b":"A/","a":[]}';

@@ -28,6 +28,6 @@ describe("fairlead schema", () => {
   });
 
   it("prints the reference of all keys with --reference, to the last byte", SLOW, async () => {
-    assert.equal(await run("--reference"), textOf("docs/config.md"));
+    assert.equal(await run("--reference"), textOf("docs/reference/config.md"));
   });
 });

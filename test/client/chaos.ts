@@ -246,7 +246,7 @@ export type Told = {
 };
 
 /**
- * What became of the calls, as a cell of the table in docs/client.md. A call that was not taken, and of which the client
+ * What became of the calls, as a cell of the table in docs/send/fairlead.md. A call that was not taken, and of which the client
  * has said nothing by then, counts as lost without a word.
  */
 export function summarise({ taken, isHasty }: Chaos, told: Told): string {

@@ -13,12 +13,12 @@ import { EXAMPLE_PEMS } from "./certificates.ts";
 import { faultsOf } from "./json-schema-validator.ts";
 import { NOW } from "./world.ts";
 
-const PAGE = readFileSync(new URL("../../docs/config.md", import.meta.url), "utf8");
+const PAGE = readFileSync(new URL("../../docs/reference/config.md", import.meta.url), "utf8");
 const OPTIONS = sectionsOf().flatMap(({ options }) => options);
 
-describe("docs/config.md", () => {
+describe("docs/reference/config.md", () => {
   it("is what the schema says", () => {
-    assert.ok(PAGE === configMarkdown(), "docs/config.md differs from the schema: run `make reference`");
+    assert.ok(PAGE === configMarkdown(), "docs/reference/config.md differs from the schema: run `make reference`");
   });
 
   it("has a heading for every key that the JSON Schema knows, and a row that leads there", () => {

@@ -5,7 +5,11 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const PAGES = ["README.md", "SECURITY.md", ...readdirSync(join(ROOT, "docs")).map((name) => `docs/${name}`)];
+const PAGES = [
+  "README.md",
+  "SECURITY.md",
+  ...readdirSync(join(ROOT, "docs"), { recursive: true }).map((name) => `docs/${name}`),
+];
 
 /** A page without its code, in which nothing is a link or a heading. */
 function read(page: string): string {

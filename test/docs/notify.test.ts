@@ -1,4 +1,4 @@
-// The recipes of docs/notify.md, against the shapes that the services document.
+// The recipes of docs/configure/notify.md, against the shapes that the services document.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -10,7 +10,7 @@ import { NOW, worldOf } from "../config/world.ts";
 import { startDaemon } from "../flow/daemon.ts";
 import { makeDestination } from "../flow/make.ts";
 
-const PAGE = readFileSync(new URL("../../docs/notify.md", import.meta.url), "utf8");
+const PAGE = readFileSync(new URL("../../docs/configure/notify.md", import.meta.url), "utf8");
 const ENV = {
   SLACK_WEBHOOK_URL: "https://hooks.slack.com/services/T0/B0/x",
   DISCORD_WEBHOOK_URL: "https://discord.com/api/webhooks/1/x",
@@ -60,7 +60,7 @@ async function sentBy(notifier: Notifier): Promise<readonly string[]> {
   return d.sent.filter(({ url }) => url === webhook?.url).map(({ body }) => body);
 }
 
-describe("a recipe of docs/notify.md", () => {
+describe("a recipe of docs/configure/notify.md", () => {
   const recipes: readonly (readonly [name: string, shape: v.GenericSchema])[] = [
     ["Slack", SLACK],
     ["Discord", DISCORD],
@@ -80,7 +80,7 @@ describe("a recipe of docs/notify.md", () => {
   }
 });
 
-describe("docs/notify.md", () => {
+describe("docs/configure/notify.md", () => {
   it("says when each kind is told, and no other", () => {
     const told = [...PAGE.matchAll(/^\| `(\w+)` \|/gm)].map(([, kind]) => kind);
     assert.deepEqual(told, [...NOTICE_KINDS]);

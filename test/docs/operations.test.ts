@@ -84,8 +84,8 @@ function writeLine(format: "logfmt" | "json"): string {
   return written;
 }
 
-describe("docs/operations.md", () => {
-  const troubleshooting = section(read("docs/operations.md"), "## Troubleshooting");
+describe("docs/operate/index.md", () => {
+  const troubleshooting = section(read("docs/operate/index.md"), "## Troubleshooting");
 
   it("says of each line of the log what it means, and of no other", () => {
     const names = namesOfLines();
@@ -111,8 +111,8 @@ describe("docs/operations.md", () => {
     assert.deepEqual(firstColumn(section(troubleshooting, "### Attempts that fail")).toSorted(), all.toSorted());
   });
 
-  it("has each code that docs/http-api.md has not, with its status", () => {
-    const ofCalls = firstColumn(section(read("docs/http-api.md"), "## The codes"));
+  it("has each code that docs/reference/http-api.md has not, with its status", () => {
+    const ofCalls = firstColumn(section(read("docs/reference/http-api.md"), "## The codes"));
     const refused = section(troubleshooting, "### What commands and the operator's API refuse");
     // `forbidden_origin` means something else at each door.
     const others = Object.keys(FAULT_STATUS).filter((code) => !ofCalls.includes(code) || code === "forbidden_origin");
@@ -124,7 +124,7 @@ describe("docs/operations.md", () => {
 
   it("has each alert of packaging/prometheus/alerts.yaml, with its severity", () => {
     const rules = [...read("packaging/prometheus/alerts.yaml").matchAll(/alert: (\w+)[\s\S]*?severity: (\w+)/g)];
-    const rows = section(read("docs/operations.md"), "## Monitoring");
+    const rows = section(read("docs/operate/index.md"), "## Monitoring");
     assert.ok(rules.length > 10);
     assert.deepEqual(firstColumn(rows).toSorted(), rules.map(([, name]) => name).toSorted());
     for (const [, name = "", severity = ""] of rules) {

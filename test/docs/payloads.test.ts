@@ -1,4 +1,4 @@
-// The recipes of docs/payloads.md, against the shapes that the services document.
+// The recipes of docs/configure/payloads.md, against the shapes that the services document.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -9,7 +9,7 @@ import type { Destination } from "../../src/model/config.ts";
 import { NOW, worldOf } from "../config/world.ts";
 import { startDaemon } from "../flow/daemon.ts";
 
-const PAGE = readFileSync(new URL("../../docs/payloads.md", import.meta.url), "utf8");
+const PAGE = readFileSync(new URL("../../docs/configure/payloads.md", import.meta.url), "utf8");
 const ENV = {
   SLACK_WEBHOOK_URL: "https://hooks.slack.com/services/T0/B0/x",
   DISCORD_WEBHOOK_URL: "https://discord.com/api/webhooks/1/x",
@@ -97,7 +97,7 @@ async function sentBy(destination: Destination): Promise<readonly string[]> {
   return d.sent.map(({ body }) => body);
 }
 
-describe("a recipe of docs/payloads.md", () => {
+describe("a recipe of docs/configure/payloads.md", () => {
   const slackNotice = v.pick(SLACK, ["text"]);
   const discordNotice = v.strictObject(v.pick(DISCORD, ["content", "allowed_mentions"]).entries);
   const ntfyNotice = v.strictObject(v.pick(NTFY, ["topic", "message"]).entries);

@@ -71,7 +71,7 @@ describe("make dist", () => {
     const folder = folderOf("linux-x64");
     for (const file of [
       ...["fairlead.service", "config.example.yaml", "fairlead.1", "THIRD-PARTY-NOTICES.txt", "LICENSE"],
-      ...["completions/fairlead.bash", "completions/_fairlead", "completions/fairlead.fish", "docs/operations.md"],
+      ...["completions/fairlead.bash", "completions/_fairlead", "completions/fairlead.fish", "docs/operate/index.md"],
       ...["SECURITY.md", "packaging/nginx/fairlead.conf"],
       ...["packaging/prometheus/alerts.yaml", "packaging/grafana/fairlead.json"],
     ]) {

@@ -103,7 +103,7 @@ export function judgeWebhook({ name, origin, reached }: WebhookFacts, now: At): 
     case "failed":
       return webhooks.error("webhook_unreachable", `${place} cannot be reached: ${reached.reason}`, SEE_RECEIVER);
     case "untrusted": {
-      const remedy = "nothing is sent until then; docs/receivers.md has more";
+      const remedy = "nothing is sent until then; docs/receive/index.md has more";
       return webhooks.error("webhook_untrusted", `${place}: ${reached.reason}`, remedy);
     }
     case "reached": {

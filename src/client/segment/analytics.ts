@@ -1,6 +1,6 @@
 /**
  * `@segment/analytics-node` as far as its users know it, on this library's client: the constructor, the calls with their
- * callbacks, the events, flush() and closeAndFlush(). docs/client.md has the table of what differs. Plugins and OAuth are
+ * callbacks, the events, flush() and closeAndFlush(). docs/send/fairlead.md has the table of what differs. Plugins and OAuth are
  * not there, which the types say, and an error if they are used all the same.
  */
 import type { CallType } from "../../model/event.ts";
