@@ -11,7 +11,7 @@ import { makeConfig, makeWorld } from "./world.ts";
 const PAGE = readFileSync(join(ROOT, "docs/send/http.md"), "utf8");
 
 /** Each block of commands, with the output below it. */
-const EXAMPLES = [...PAGE.matchAll(/^```sh\n([^]*?)^```\n\n```text\n([^]*?)^```/gm)].map(
+const EXAMPLES = [...PAGE.matchAll(/^```sh\n([\s\S]*?)^```\n\n```text\n([\s\S]*?)^```/gm)].map(
   ([, commands = "", output = ""]) => ({ commands, output }),
 );
 

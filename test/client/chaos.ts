@@ -56,7 +56,10 @@ export const FAULTS: readonly Fault[] = [
   { name: "503", meet: ({ socket }) => answer(socket, "503 Service Unavailable") },
   { name: "connection closed, calls not accepted", meet: ({ socket }) => socket.destroy() },
   { name: "connection closed, calls accepted", meet: (exchange) => takeAndSay(exchange, "") },
-  { name: "answer cut off in the headers, calls accepted", meet: (exchange) => takeAndSay(exchange, "HTTP/1.1 200 OK\r\nContent-Le") },
+  {
+    name: "answer cut off in the headers, calls accepted",
+    meet: (exchange) => takeAndSay(exchange, "HTTP/1.1 200 OK\r\nContent-Le"),
+  },
   { name: "answer cut off in the body, calls accepted", meet: cutBody },
   { name: "answer sent byte by byte, calls accepted", meet: drip },
   { name: "no answer, calls not accepted", meet: () => {}, silent: true },
