@@ -220,3 +220,15 @@ describe("docs/recipes/home-assistant.md", () => {
     assert.match(urls?.[0] ?? "", /^http:\/\/127\.0\.0\.1:8123\/api\/webhook\/secret-number-\d$/);
   });
 });
+
+for (const name of ["from-segment", "from-rudderstack"]) {
+  describe(`docs/recipes/${name}.md`, () => {
+    it("has a config that the daemon accepts", () => {
+      const [text = ""] = blocksOf(name);
+      assert.deepEqual(
+        configOf(text, "/etc/fairlead").destinations.map((destination) => destination.name),
+        ["crm"],
+      );
+    });
+  });
+}
