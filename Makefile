@@ -14,7 +14,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 # and have the path of this folder in it, for which better-sqlite3 has no use there.
 COMPILE := build --compile --bytecode --format=esm --splitting --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define __dirname=undefined
 BUILT_AT := --define FAIRLEAD_BUILT_AT=$(or $(SOURCE_DATE_EPOCH),0)
-SOURCES := $(shell find src) config.example.yaml docs/reference/config.md package.json bun.lock tsconfig.json Makefile
+SOURCES := $(shell find src) config.example.yaml $(wildcard docs/reference/config/*.md) package.json bun.lock tsconfig.json Makefile
 
 # Deno runs the same sources and the same tests: one on the PATH of the same generation, else one of our own from npm.
 DENO_VERSION := 2.9.6
@@ -114,10 +114,8 @@ example: install ## write config.example.yaml from the schema of the config
 	$(BUN) packaging/config-example.ts > dist/config.example.yaml
 	@mv dist/config.example.yaml config.example.yaml
 
-reference: install ## write docs/reference/config.md from the schema of the config
-	@mkdir -p dist
-	$(BUN) packaging/config-reference.ts > dist/config.md
-	@mv dist/config.md docs/reference/config.md
+reference: install ## write the generated pages of docs/reference from the code
+	$(BUN) packaging/reference/write.ts
 
 format: install ## put all files into the form that `make test` asks for
 	$(BUN) x --bun --no-install biome check --write .

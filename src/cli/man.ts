@@ -23,7 +23,7 @@ type Edition = {
 };
 
 /** Not part of --help. */
-const ENVIRONMENT: readonly (readonly [name: string, text: string])[] = [
+export const ENVIRONMENT: readonly (readonly [name: string, text: string])[] = [
   ["FAIRLEAD_CONFIG", "the config file, unless --config names one"],
   ["FAIRLEAD_ADMIN", "where the operator's API of the daemon is, unless --admin says so"],
   ["FAIRLEAD_ADMIN_TOKEN", "the token that it wants; else admin.token of the config"],
@@ -33,13 +33,13 @@ const ENVIRONMENT: readonly (readonly [name: string, text: string])[] = [
   ["TMPDIR", "where temporary files go"],
 ];
 
-const FILES: readonly (readonly [name: string, text: string])[] = [
+export const FILES: readonly (readonly [name: string, text: string])[] = [
   ["./config.yaml, /etc/fairlead/config.yaml", "the config; fairlead schema --example prints one with every key"],
   ["/var/lib/fairlead/fairlead.db", "the outbox, where the packaged config has it"],
   ["/run/fairlead/admin.sock", "the operator's API, where the packaged config has it"],
 ];
 
-const EXIT_STATUS: readonly (readonly [name: string, text: string])[] = [
+export const EXIT_STATUS: readonly (readonly [name: string, text: string])[] = [
   ["0", "done"],
   ["1", "failed; the reason is on standard error"],
   ["2", "the command line was wrong"],

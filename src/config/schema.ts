@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
 /**
  * Every key of the config file: its type, its default, its meaning, and when to change it. The checks, the known keys and
- * the hints for misspelt ones come from here; so do config.example.yaml, docs/reference/config.md and the JSON Schema.
+ * the hints for misspelt ones come from here; so do config.example.yaml, docs/reference/config/ and the JSON Schema.
  */
 import * as v from "valibot";
 import { LOG_FORMATS, LOG_LEVELS } from "../model/config.ts";
