@@ -90,11 +90,11 @@ export function targetsNamed(names: readonly string[]): readonly Target[] {
   return TARGETS.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
-/** Those that Debian has, by its names. Throws at a name that none has. */
-export function architecturesNamed(names: readonly string[]): readonly Target[] {
-  const known = TARGETS.filter(({ debian }) => debian !== undefined);
-  const unknown = names.find((name) => !known.some(({ debian }) => debian === name));
+/** Those that a kind of package is made for, by its names for them; all if none is named. Throws at a name that none has. */
+export function architecturesNamed(names: readonly string[], kind: "debian" | "rpm" = "debian"): readonly Target[] {
+  const known = TARGETS.filter((target) => target[kind] !== undefined);
+  const unknown = names.find((name) => !known.some((target) => target[kind] === name));
   if (unknown !== undefined)
-    throw new Error(`there is no architecture ${unknown}: ${known.map(({ debian }) => debian).join(", ")}`);
-  return known.filter(({ debian = "" }) => names.length === 0 || names.includes(debian));
+    throw new Error(`there is no architecture ${unknown}: ${known.map((target) => target[kind]).join(", ")}`);
+  return known.filter((target) => names.length === 0 || names.includes(target[kind] ?? ""));
 }
