@@ -50,7 +50,7 @@ function headParts(): readonly string[] {
     "# The config file",
     prose(`Fairlead reads one YAML file: the one that \`--config\` names, else \`$FAIRLEAD_CONFIG\`, else \`./config.yaml\`, else
       \`/etc/fairlead/config.yaml\`. Only a few keys of your sources and destinations have no default, so a short file is
-      enough. [config.example.yaml](../config.example.yaml) shows every key in its place.`),
+      enough. [config.example.yaml](../../config.example.yaml) shows every key in its place.`),
     [
       "```sh",
       "fairlead check             # every mistake at once, with its line, column and remedy",
