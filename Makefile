@@ -48,12 +48,16 @@ LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.t
 SHIPPING_BUN := $(if $(filter $(BUN_VERSION),$(shell bun --version 2>/dev/null)),bun,.tools/node_modules/.bin/bun)
 SHIP := COMPILE="$(COMPILE) $(BUILT_AT)" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(SHIPPING_BUN)
 
+RELEASE := dist/release
+IMAGE := ghcr.io/fairlead/fairlead
+IMAGES := amd64 arm64
+
 INSTALLED := node_modules/.installed
 OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build dist deb client run demo test prose test-long fuzz simulate bench example reference format clean
+.PHONY: help install build dist deb rpm image sbom release sign verify-release publish-github publish-npm publish-image client run demo test prose test-long fuzz simulate bench example reference format clean
 .DELETE_ON_ERROR:
 
 help: ## daily work: list these tasks
@@ -61,7 +65,7 @@ help: ## daily work: list these tasks
 	@awk '/^[a-z-]+:.* ## [a-z ]+: / { name = $$1; sub(/:.*/, "", name); sub(/.* ## /, ""); \
 	    group = $$0; sub(/: .*/, "", group); sub(/^[^:]*: /, ""); \
 	    if (!(group in tasks)) order[++groups] = group; \
-	    tasks[group] = tasks[group] sprintf("  make %-9s  %s\n", name, $$0) } \
+	    tasks[group] = tasks[group] sprintf("  make %-14s  %s\n", name, $$0) } \
 	  END { for (i = 1; i <= groups; i++) printf "%s%s:\n%s", (i > 1 ? "\n" : ""), order[i], tasks[order[i]] }' Makefile
 
 install: $(INSTALLED) ## daily work: install the packages of bun.lock, and Bun if it is missing
@@ -79,6 +83,30 @@ rpm: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) #
 
 image: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## releases: make the container images, OCI archives (ARCHITECTURES=amd64 for one)
 	$(SHIP) packaging/image.ts dist $(ARCHITECTURES)
+
+sbom: install ## releases: list what is in the binaries, as CycloneDX has it
+	$(SHIP) packaging/sbom.ts dist
+
+release: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## releases: make all files of a release, in dist/release (VERSION=0.2.0)
+	$(SHIP) packaging/release.ts $(RELEASE) "$(VERSION)" $(TARGETS)
+
+sign: ## releases: sign the sums of a release (MINISIGN_KEY=file)
+	minisign -S -s "$(MINISIGN_KEY)" -t "fairlead $(VERSION)" -m $(RELEASE)/SHA256SUMS
+	minisign -V -p packaging/minisign.pub -m $(RELEASE)/SHA256SUMS
+
+verify-release:
+	cd $(RELEASE) && sha256sum --check --quiet SHA256SUMS && minisign -V -p $(CURDIR)/packaging/minisign.pub -m SHA256SUMS
+
+publish-github: verify-release ## releases: publish a signed release on GitHub, with gh (VERSION=0.2.0)
+	gh release create "v$(VERSION)" --verify-tag --title "Fairlead $(VERSION)" --notes-file $(RELEASE)-notes.md $(RELEASE)/*
+
+publish-npm: verify-release ## releases: publish the client library of a release, with npm (VERSION=0.2.0)
+	npm publish $(RELEASE)/fairlead-$(VERSION).tgz --access public
+
+publish-image: verify-release ## releases: publish the container images of a release, with skopeo and docker (VERSION=0.2.0)
+	for machine in $(IMAGES); do \
+	  skopeo copy oci-archive:$(RELEASE)/fairlead-$(VERSION)-image-$$machine.tar docker://$(IMAGE):$(VERSION)-$$machine || exit 1; done
+	docker buildx imagetools create --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest $(IMAGES:%=$(IMAGE):$(VERSION)-%)
 
 client: install ## releases: make the npm package of the client library, dist/client
 	$(BUN) test/client/pack.ts dist/client
