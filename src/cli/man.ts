@@ -26,7 +26,7 @@ type Edition = {
 };
 
 /** Not part of --help. */
-const ENVIRONMENT: readonly (readonly [name: string, text: string])[] = [
+export const ENVIRONMENT: readonly (readonly [name: string, text: string])[] = [
   ["FAIRLEAD_CONFIG", "the config file, without --config"],
   ["FAIRLEAD_ADMIN", "the address of the daemon's operator API, without --admin"],
   ["FAIRLEAD_ADMIN_TOKEN", "the token of the operator's API; without it, admin.token of the config"],
@@ -38,13 +38,13 @@ const ENVIRONMENT: readonly (readonly [name: string, text: string])[] = [
   ["TMPDIR", "the folder for temporary files"],
 ];
 
-const FILES: readonly (readonly [name: string, text: string])[] = [
+export const FILES: readonly (readonly [name: string, text: string])[] = [
   ["./config.yaml, /etc/fairlead/config.yaml", "the config; fairlead schema --example prints one with every key"],
   ["/var/lib/fairlead/fairlead.db", "the outbox, with the config of the packages"],
   ["/run/fairlead/admin.sock", "the socket of the operator's API, with the config of the packages"],
 ];
 
-const EXIT_STATUS: readonly (readonly [name: string, text: string])[] = [
+export const EXIT_STATUS: readonly (readonly [name: string, text: string])[] = [
   ["0", "done"],
   ["1", "failed; the reason is on standard error"],
   ["2", "the command line is wrong"],

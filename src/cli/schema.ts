@@ -33,7 +33,28 @@ async function schema(options: SchemaOptions): Promise<ExitCode> {
  */
 async function textOf({ included, example, reference }: SchemaOptions): Promise<string> {
   if (example) return (await import("../../config.example.yaml", { with: { type: "text" } })).default;
-  if (reference) return (await import("../../docs/reference/config.md", { with: { type: "text" } })).default;
+  if (reference) return asOnePage(await Promise.all(REFERENCE_PAGES.map(async (load) => (await load()).default)));
   const { configJsonSchema, includedJsonSchema } = await import("../config/json-schema.ts");
   return JSON.stringify(included ? includedJsonSchema() : configJsonSchema(), null, 2);
+}
+
+/** The pages of the reference, in the order of the config. */
+const REFERENCE_PAGES = [
+  () => import("../../docs/reference/config/index.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/ingest.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/admin.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/outbox.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/delivery.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/log.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/sources.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/destinations.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/webhooks.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/include.md", { with: { type: "text" } }),
+  () => import("../../docs/reference/config/notify.md", { with: { type: "text" } }),
+] as const;
+
+/** Joins the pages. Links between them become links within the page. */
+function asOnePage(pages: readonly string[]): string {
+  const texts = pages.map((text) => text.replace(/^<!--.*-->\n+/, ""));
+  return texts.join("\n").replace(/\]\((\w+)\.md(#[^)]*)?\)/g, (_, page, anchor = `#${page}`) => `](${anchor})`);
 }
