@@ -166,7 +166,10 @@ describe("fairlead backup", () => {
     await schemaOf(p.outbox, SCHEMA_VERSION);
     await query(p.outbox, (db) => db.exec("DROP TABLE counts"));
     const other = await p.run("backup", p.path("copy.db"));
-    assert.match(other.err, /store_unknown: the copy cannot be used: it is an SQLite file, but no outbox of Fairlead/);
+    assert.match(
+      other.err,
+      /store_unknown: the copy cannot be used: it is an SQLite file but not an outbox of Fairlead/,
+    );
     await rm(p.outbox);
     assert.match((await p.run("backup", p.path("copy.db"))).err, /there is no outbox at /);
     assert.deepEqual(await p.files(), ["config.yaml"]);
