@@ -131,7 +131,7 @@ test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## run what takes longer or nee
 	$(BUN) test --no-orphans --parallel=2 --timeout 120000 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 	$(ON_POSTGRES) --parallel=2 $(ALL_POSTGRES_FLOWS)
-	$(DENO_TEST) --ignore=test/binary,test/bench test
+	$(DENO_TEST) --ignore=test/binary,test/bench,test/packaging test
 
 simulate: install ## run the daemon in a false world, by chance from a seed (SEED=1 STEPS=100000 SHARED=1, or TRACE=file)
 	@SEED=$(SEED) STEPS=$(STEPS) SHARED=$(SHARED) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
