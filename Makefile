@@ -68,6 +68,12 @@ dist: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) 
 deb: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the Debian packages (ARCHITECTURES=amd64 for one)
 	$(SHIP) packaging/deb.ts dist $(ARCHITECTURES)
 
+rpm: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the RPM packages (ARCHITECTURES=x86_64 for one)
+	$(SHIP) packaging/rpm.ts dist $(ARCHITECTURES)
+
+image: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## make the container images, OCI archives (ARCHITECTURES=amd64 for one)
+	$(SHIP) packaging/image.ts dist $(ARCHITECTURES)
+
 client: install ## write the client library as a package of its own, dist/client
 	$(BUN) test/client/pack.ts dist/client
 

@@ -25,22 +25,20 @@ function firstColumn(text: string): readonly string[] {
   return cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name));
 }
 
-describe("docs/operate/index.md", () => {
-  const troubleshooting = section(read("docs/operate/index.md"), "## Troubleshooting");
-
-  it("says of each outcome of an attempt what to do", () => {
+describe("the pages of an operator", () => {
+  it("say of each outcome of an attempt what to do", () => {
     const text = read("src/runtime/report.ts");
     const [, statuses = ""] = /const STATUS_OUTCOMES = \[([^\]]+)\]/.exec(text) ?? [];
     const byStatus = [...statuses.matchAll(/"(status_\w+)"/g)].map(([, outcome]) => outcome);
     const [, kinds = ""] = /type Answer =([\s\S]+?)\n\n/.exec(read("src/model/delivery.ts")) ?? [];
     const byKind = [...kinds.matchAll(/kind: "(\w+)"/g)].map(([, kind]) => kind).filter((kind) => kind !== "answered");
     const all = [...byStatus, "status_other", ...byKind];
-    assert.deepEqual(firstColumn(section(troubleshooting, "### Attempts that fail")).toSorted(), all.toSorted());
+    assert.deepEqual(firstColumn(read("docs/operate/attempts.md")).toSorted(), all.toSorted());
   });
 
-  it("has each alert of packaging/prometheus/alerts.yaml, with its severity", () => {
+  it("have each alert of packaging/prometheus/alerts.yaml, with its severity", () => {
     const rules = [...read("packaging/prometheus/alerts.yaml").matchAll(/alert: (\w+)[\s\S]*?severity: (\w+)/g)];
-    const rows = section(read("docs/operate/index.md"), "## Monitoring");
+    const rows = section(read("docs/operate/monitoring.md"), "## Alerts");
     assert.ok(rules.length > 10);
     assert.deepEqual(firstColumn(rows).toSorted(), rules.map(([, name]) => name).toSorted());
     for (const [, name = "", severity = ""] of rules) {
