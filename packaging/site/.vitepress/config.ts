@@ -1,7 +1,7 @@
 // The site of the manual: https://vitepress.dev/reference/site-config. `make docs` builds it.
 import { defineConfig } from "vitepress";
-import { sidebarOf } from "../navigation.ts";
 import { anchorOf, repositoryLinks, withoutExpressions } from "../links.ts";
+import { sidebarOf } from "../navigation.ts";
 
 /** Where `make docs` has gathered the pages. */
 const pages = "../../dist/docs-pages";
