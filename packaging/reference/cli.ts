@@ -101,7 +101,7 @@ function groupPage(heading: string, commands: readonly CommandRow[]): string {
 }
 
 function commandParts(row: Row): readonly string[] {
-  const { path, usage, description, args, options, after, more = "" } = row;
+  const { path, usage, description, args, options, examples, notes, more, moreExamples } = row;
   // What every command has, and what every command that asks the daemon has, stands in cli.md once.
   const own = options.filter(({ names, heading }) => !names.includes("--help") && !CONNECTION.test(heading));
   const asks = options.some(({ heading }) => CONNECTION.test(heading));
@@ -119,7 +119,8 @@ function commandParts(row: Row): readonly string[] {
       : []),
     ...(own.length > 0 ? [optionTable(own)] : []),
     ...(asks ? ["It asks the running daemon: [options for that](../cli.md#reaching-the-daemon)."] : []),
-    ...[after, more].filter((text) => text !== "").map((text) => block(text)),
+    ...[examples, moreExamples].filter((lines) => lines.length > 0).map((lines) => block(lines.join("\n"))),
+    ...[notes, more].filter((text) => text !== "").map((text) => escaped(text)),
   ];
 }
 

@@ -1,20 +1,23 @@
 import { type Command, Option } from "commander";
 import { print } from "../runtime/output.ts";
-import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { type Done, EXIT, type ExitCode } from "./command.ts";
+import { addHelp } from "./help.ts";
 
 /** `fairlead schema`: prints the schema of the config file, for editors and for people. */
 export function declareSchema(program: Command, done: Done): void {
-  program
+  const command = program
     .command("schema")
-    .description("print the JSON Schema of the config file, for editors that complete and check it")
+    .summary("print the config's JSON Schema, example or reference")
+    .description("Print the JSON Schema of the config file, with which editors complete and check it.")
     .addOption(new Option("--included", INCLUDED).conflicts(["example", "reference"]))
-    .option("--example", "print config.example.yaml, the manual in a file, instead")
-    .addOption(new Option("--reference", REFERENCE).conflicts("example"))
-    .addHelpText("after", examples("fairlead schema > fairlead.schema.json", "fairlead schema --example > config.yaml"))
-    .action((options: SchemaOptions) => done(schema(options)));
+    .option("--example", "print config.example.yaml instead: every key, explained")
+    .addOption(new Option("--reference", REFERENCE).conflicts("example"));
+  addHelp(command, {
+    examples: ["fairlead schema > fairlead.schema.json", "fairlead schema --example > config.yaml"],
+  }).action((options: SchemaOptions) => done(schema(options)));
 }
 
-const INCLUDED = "print the JSON Schema of a file that the config includes";
+const INCLUDED = "print the JSON Schema of included files";
 const REFERENCE = "print the reference of all keys, in Markdown, instead";
 
 type SchemaOptions = { readonly included?: boolean; readonly example?: boolean; readonly reference?: boolean };
