@@ -1,11 +1,12 @@
-// Gathers the pages of the site in dist/docs-pages/: docs/, and the pages at the top of the repository.
+// Gathers the pages of the site in pages/, beside the packages that they are built with: docs/, and the pages at the top of the
+// repository.
 import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { TOP_PAGES } from "./links.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const pages = join(ROOT, "dist/docs-pages");
+const pages = fileURLToPath(new URL("pages", import.meta.url));
 
 rmSync(pages, { recursive: true, force: true });
 mkdirSync(pages, { recursive: true });

@@ -4,7 +4,7 @@ import { anchorOf, repositoryLinks, withoutExpressions } from "../links.ts";
 import { sidebarOf } from "../navigation.ts";
 
 /** Where `make docs` has gathered the pages. */
-const pages = "../../dist/docs-pages";
+const pages = "pages";
 
 export default defineConfig({
   title: "Fairlead",
@@ -26,7 +26,7 @@ export default defineConfig({
   },
   themeConfig: {
     // The order of the manual; within a section, that of the links on its first page.
-    sidebar: sidebarOf(new URL(`${pages}/`, new URL("../", import.meta.url))),
+    sidebar: sidebarOf(new URL(`../${pages}/`, import.meta.url)),
     nav: [
       { text: "Quickstart", link: "/quickstart" },
       { text: "Operate", link: "/operate/" },
