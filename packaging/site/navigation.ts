@@ -15,71 +15,64 @@ const PARTS: readonly (readonly [path: string, text: string])[] = [
   ["deletions.md", "Deletions"],
   ["cluster", "Cluster"],
   ["security.md", "Security"],
-  ["recipes", "Recipes"],
   ["reference", "Reference"],
-  ["comparison.md", "Comparison"],
   ["internals", "Internals"],
+  ["recipes", "Recipes"],
+  ["comparison.md", "Comparison"],
 ];
 
-/** The sidebar: every page of the manual. A page that no part names stands at the end, so that none is lost. */
+/** The sidebar: every page of the manual. What no part names stands at the end, so that nothing is lost. */
 export function sidebarOf(root: URL): Item[] {
   const named = PARTS.filter(([path]) => existsSync(new URL(path, root)));
   const known = [...named.map(([path]) => path), ...TOP_PAGES, "index.md", "pictures"];
   const others = readdirSync(root).filter((name) => !known.includes(name));
+  const project = TOP_PAGES.filter((name) => existsSync(new URL(name, root)));
   return [
-    ...named.map(([path, text]) => partOf(root, path, text)),
-    ...others.map((name) => partOf(root, name, name)),
-    {
-      text: "Project",
-      collapsed: true,
-      items: TOP_PAGES.filter((name) => existsSync(new URL(name, root))).map((name) => pageItem(root, name)),
-    },
+    ...[...named, ...others.map((name) => [name, name] as const)].map(([path, text]) => partOf(root, path, text)),
+    { text: "Project", collapsed: true, items: project.map((page) => pageItem(root, page)) },
   ];
 }
 
 function partOf(root: URL, path: string, text: string): Item {
-  return path.endsWith(".md") ? { text, link: linkTo(path) } : folderItem(root, path, text);
+  // Without pages of its own, but in the form of a part.
+  return path.endsWith(".md") ? { text, link: linkTo(path), items: [] } : folderItem(root, path, text);
 }
 
+/** A folder, under the page that introduces it: its index, or the page beside it that has its name. */
 function folderItem(root: URL, folder: string, text: string): Item {
-  const names = readdirSync(new URL(`${folder}/`, root), { withFileTypes: true });
-  const folders = names.filter((one) => one.isDirectory()).map(({ name }) => name);
-  // A page that introduces a folder of the same name stands in it.
-  const pages = names
-    .filter((one) => one.isFile() && one.name.endsWith(".md") && one.name !== "index.md")
-    .map(({ name }) => `${folder}/${name}`);
-  const items = inOrder(root, folder, pages).map((page) => {
-    const inner = page.slice(folder.length + 1, -".md".length);
-    return folders.includes(inner) ? folderItem(root, `${folder}/${inner}`, titleOf(root, page)) : pageItem(root, page);
-  });
-  const rest = folders
-    .filter((name) => !pages.includes(`${folder}/${name}.md`))
-    .map((name) => folderItem(root, `${folder}/${name}`, titleOf(root, `${folder}/${name}/index.md`)));
-  const [first] = [`${folder}/index.md`, `${folder}.md`].filter((page) => existsSync(new URL(page, root)));
+  const index = `${folder}/index.md`;
+  const isIntroduced = existsSync(new URL(`${folder}.md`, root));
+  const first = isIntroduced ? `${folder}.md` : index;
+  const items = inOrder(root, folder).map((name) => itemOf(root, `${folder}/${name}`));
   return {
     text,
-    ...(first === undefined ? {} : { link: linkTo(first) }),
+    ...(existsSync(new URL(first, root)) ? { link: linkTo(first) } : {}),
     collapsed: true,
-    items: [...ownIndex(root, folder), ...items, ...rest],
+    items: isIntroduced && existsSync(new URL(index, root)) ? [pageItem(root, index), ...items] : items,
   };
 }
 
-/** The index of a folder that another page introduces. */
-function ownIndex(root: URL, folder: string): readonly Item[] {
-  const index = `${folder}/index.md`;
-  const both = existsSync(new URL(index, root)) && existsSync(new URL(`${folder}.md`, root));
-  return both ? [pageItem(root, index)] : [];
+/** `path` is without its ending. */
+function itemOf(root: URL, path: string): Item {
+  const isFolder = existsSync(new URL(`${path}/`, root));
+  if (!isFolder) return pageItem(root, `${path}.md`);
+  const beside = `${path}.md`;
+  return folderItem(root, path, titleOf(root, existsSync(new URL(beside, root)) ? beside : `${path}/index.md`));
 }
 
-/** In the order in which the first page of the folder links to them; others after them, by name. */
-function inOrder(root: URL, folder: string, pages: readonly string[]): readonly string[] {
+/** The pages and folders of a folder, in the order in which its index links to them; others after them, by name. */
+function inOrder(root: URL, folder: string): readonly string[] {
+  const inside = readdirSync(new URL(`${folder}/`, root), { withFileTypes: true });
+  const names = inside
+    .filter((one) => one.isDirectory() || (one.name.endsWith(".md") && one.name !== "index.md"))
+    .map(({ name }) => name.replace(/\.md$/, ""));
   const index = new URL(`${folder}/index.md`, root);
   const text = existsSync(index) ? readFileSync(index, "utf8") : "";
-  const place = (page: string) => {
-    const at = text.indexOf(`](${page.slice(folder.length + 1)}`);
+  const place = (name: string) => {
+    const at = text.search(new RegExp(`\\]\\(${name}(\\.md|/)`));
     return at < 0 ? Number.POSITIVE_INFINITY : at;
   };
-  return pages.toSorted((a, b) => {
+  return [...new Set(names)].toSorted((a, b) => {
     const [first, second] = [place(a), place(b)];
     return first === second ? a.localeCompare(b) : first - second;
   });

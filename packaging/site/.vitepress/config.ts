@@ -18,6 +18,7 @@ export default defineConfig({
   // A link that leads nowhere fails the build.
   ignoreDeadLinks: false,
   markdown: {
+    linkify: false,
     anchor: { slugify: anchorOf },
     config(markdown) {
       repositoryLinks(markdown);
@@ -35,7 +36,11 @@ export default defineConfig({
     outline: { level: [2, 3], label: "On this page" },
     search: {
       provider: "local",
-      options: { miniSearch: { searchOptions: { prefix: true, fuzzy: 0.1, boost: { title: 4, titles: 2, text: 1 } } } },
+      options: {
+        miniSearch: {
+          searchOptions: { combineWith: "AND", prefix: true, fuzzy: 0.1, boost: { title: 4, titles: 2, text: 1 } },
+        },
+      },
     },
     docFooter: { prev: "Previous", next: "Next" },
     externalLinkIcon: true,
