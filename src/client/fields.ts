@@ -46,7 +46,7 @@ function unknownField(type: CallType, field: string): string {
   const known = [...KNOWN[type]];
   const other = ELSEWHERE[field];
   const near = other !== undefined && known.includes(other) ? other : suggest(field, known);
-  const hint = near === null ? `there are ${known.join(", ")}` : `did you mean ${near}?`;
+  const hint = near === null ? `its fields are ${known.join(", ")}` : `did you mean ${near}?`;
   return `${type} has no field ${JSON.stringify(field.slice(0, MOST_SHOWN))}, which is left out: ${hint}`;
 }
 

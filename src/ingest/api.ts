@@ -131,7 +131,7 @@ function wrongMethod(
   world: IngestWorld,
 ): Response {
   if (req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: right } });
-  const refusal = fault("method_not_allowed", `${shownPath(req.raw, incoming.door.hideKeys)} takes ${right}`);
+  const refusal = fault("method_not_allowed", `${shownPath(req.raw, incoming.door.hideKeys)} accepts only ${right}`);
   const response = respondFault(refuse(refusal, { incoming }, world));
   response.headers.set("Allow", right);
   return response;
@@ -139,7 +139,7 @@ function wrongMethod(
 
 function notFound(path: string): Fault {
   const known = "/v1/identify, /v1/track, /v1/page, /v1/screen, /v1/group, /v1/alias and /v1/batch";
-  return fault("not_found", `nothing is at ${path}; calls are taken at ${known}`);
+  return fault("not_found", `there is nothing at ${path}; send calls to ${known}`);
 }
 
 /** Short names, by which browsers save bytes. */

@@ -77,7 +77,7 @@ export function parseCall(body: string | Uint8Array): Parsed {
   const value = parseJson(body);
   if (value === undefined) return malformed("the body is not JSON");
   if (!isObject(value)) return malformed(`the body must be an object (got ${kindOf(value)})`);
-  if (!isKnown(value.type)) return malformed("type is none that is known here");
+  if (!isKnown(value.type)) return malformed("type is not one of the seven types of webhook");
   const shape: Readonly<Record<string, Check>> = SHAPES[value.type];
   for (const [key, check] of Object.entries(shape)) {
     const got = Object.hasOwn(value, key) ? value[key] : undefined;

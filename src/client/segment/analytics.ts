@@ -190,7 +190,7 @@ export class Analytics extends Emitter {
 // The other library exports it both ways.
 export default Analytics;
 
-const INSTEAD_OF_PLUGINS = "change calls before you make them, and send them on with Fairlead's destinations";
+const INSTEAD_OF_PLUGINS = "change calls before you make them, and choose their destinations in Fairlead's config";
 
 /** A call that could not be written as it would have been sent. */
 function sketch(type: CallType, call: object & { readonly messageId: string }): SentCall {
@@ -204,7 +204,7 @@ function isAboutData(error: unknown): error is AnalyticsError {
 }
 
 function notInTime(timeoutMs: number): Error {
-  return new Error(`it was not delivered within ${timeoutMs / 1_000} s; make it again with the same messageId`);
+  return new Error(`the call was not delivered within ${timeoutMs / 1_000} s; make it again with the same messageId`);
 }
 
 /** Answers what to wait for, if the callback has returned a promise. */
@@ -220,7 +220,7 @@ function run(callback: Callback, ctx: Context): Promise<void> | undefined {
 }
 
 function complain(error: unknown): void {
-  platform.log(`analytics: a callback has thrown: ${showThrown(error)}`);
+  platform.log(`analytics: a callback threw: ${showThrown(error)}`);
 }
 
 function passing(ms: number): Promise<void> {

@@ -168,7 +168,7 @@ function full({ spool }: Spooling): QueueFullError {
 }
 
 function reportDropped({ ledger }: CourierParts, { maxBytes }: SpoolSettings, calls: readonly Stored[]): void {
-  const why = `the spool was full (${maxBytes} bytes), and this was among the oldest`;
+  const why = `the spool was full (${maxBytes} bytes), and this call was among the oldest`;
   for (const { kept } of calls) {
     const entry = entryOf(kept, 0);
     if (entry) ledger.report(entry, { kind: "lost", error: new LostCallError(entry, { reason: "dropped", why }) });

@@ -212,7 +212,7 @@ function takeFrom({ parts }: Store, segment: Segment): readonly Stored[] {
     const what =
       damaged === 1 ? ["a line", "does", "its checksum", "is"] : [`${damaged} lines`, "do", "their checksums", "are"];
     const [lines, does, checksums, are] = what;
-    const message = `${lines} of ${segment.path} ${does} not fit ${checksums}, and ${are} left out`;
+    const message = `${lines} of ${segment.path} ${does} not match ${checksums}, and ${are} skipped`;
     parts.tell(new SpoolError("spool_damaged", message));
   }
   return calls.map(({ nth, kept }) => ({ place: { segment, nth }, kept }));
