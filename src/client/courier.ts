@@ -29,7 +29,7 @@ export type CourierParts = {
   readonly ledger: Pick<Ledger, "added" | "settle" | "repeated" | "report">;
 };
 
-/** `again`: called after each attempt that is to be followed by another. */
+/** `again`: called after each attempt that another one follows. */
 type Parts = Omit<CourierParts, "ledger"> &
   Pick<How, "again"> & { readonly ledger: Omit<CourierParts["ledger"], "report"> };
 

@@ -20,7 +20,7 @@ type Ending = {
   idle(): void;
   /** The program ends now: all calls are lost, and reported so. */
   gone(): void;
-  /** The program is told to end. */
+  /** The process has got SIGTERM or SIGINT. */
   readonly told: ToldHooks;
 };
 

@@ -25,8 +25,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = { properties: "traits", trai
 const MOST_REMEMBERED = 100;
 
 /**
- * Tells programs in JavaScript what the compiler tells those in TypeScript: a field that the call does not have is left out. Each is told
- * once, on standard error. It throws nothing: the fields of other libraries' calls are no reason to lose the call.
+ * Warns programs in JavaScript, as the compiler does in TypeScript: a field that the call does not have is left out. Each is logged
+ * once, on standard error. It throws nothing: an unknown field is no reason to lose the call.
  */
 export function createFieldCheck(log: (line: string) => void): (type: CallType, call: object) => void {
   const told = new Set<string>();

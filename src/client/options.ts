@@ -66,7 +66,7 @@ type SpoolOptions = {
   /** The most that the calls of this client may take there (100 MB). */
   readonly maxBytes?: number | undefined;
   /**
-   * "interval": the disk is told to write each second, which a power cut may undo. "always": a call's promise resolves when
+   * "interval": the disk is synced each second, and a power cut may lose the calls since then. "always": a call's promise resolves when
    * the call is on the disk. Whichever it is, the end of the process loses nothing ("interval").
    */
   readonly fsync?: "always" | "interval" | undefined;
@@ -101,7 +101,7 @@ export type Settings = {
   readonly debug: NonNullable<Options["debug"]>;
 };
 
-/** The most that a timer can hold: some 24 days. */
+/** The most that a timer can hold: about 24 days. */
 export const LONGEST_MS = 2 ** 31 - 1;
 /** The server rejects the calls of a batch beyond that. */
 const MOST_IN_BATCH = 2_500;

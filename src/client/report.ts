@@ -41,7 +41,7 @@ export type Ledger = {
   end(): void;
 };
 
-/** While calls are open, `hooks` hear of the program's end. */
+/** While calls are open, `hooks` are called when the program ends. */
 export function createLedger(
   { onError, onDelivered, spool, closeOnSignal }: Settings,
   world: ClientWorld,

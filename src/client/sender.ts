@@ -44,7 +44,7 @@ export type How = {
   readonly signal: AbortSignal;
   /** Ends the waiting only: the answer of a request that is under way is read. */
   readonly stop?: AbortSignal;
-  /** Called after each attempt that is to be followed by another; false makes it the last. */
+  /** Called after each attempt that another one follows; false makes it the last. */
   readonly again?: (answer: FinalAnswer) => boolean;
 };
 

@@ -26,7 +26,7 @@ const noticeBody = bodyKey(
   },
   {
     description: "What it gets: default, JSON with all that is known, or a template of your own.",
-    more: `For a chat or a telephone: docs/configure/notify.md has recipes. A template is written as that of a destination. It refers to
+    more: `For a chat or a telephone: docs/recipes/ has examples. A template is written as that of a destination. It refers to
       \`kind\`, \`state\`, \`title\`, \`text\`, \`at\`, \`host\` and \`facts\`.`,
     example: { text: "{{ title }}" },
   },

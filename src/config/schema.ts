@@ -81,7 +81,7 @@ const ingest = v.strictObject({
   maxBatch: key(v.optional(size({ min: MAX_BATCH, max: 8 * MB }), "500KB"), {
     description: "The largest request that is accepted, decompressed.",
     example: "4MB",
-    more: `RudderStack's libraries send larger ones by default, and drop what is refused (docs/send/index.md). A proxy in front
+    more: `RudderStack's libraries send larger ones by default, and drop what is refused (docs/send/rudderstack.md). A proxy in front
       has a limit of its own, such as client_max_body_size of nginx.`,
   }),
 });

@@ -62,7 +62,7 @@ export const eventBody = bodyKey(
   },
   {
     description: "What it gets of each call: default, the body of the specification, or a template of your own.",
-    more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/configure/payloads.md has a recipe
+    more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/recipes/ has a page
       for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
       are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
       \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`.`,

@@ -67,7 +67,7 @@ async function* inTime({ body }: Request, clock: Clock): AsyncGenerator<Uint8Arr
     if (error instanceof BodyFault) throw error;
     throw new BodyFault(fault("body_incomplete", "the connection was closed before the body was complete"));
   } finally {
-    // The client need not send the rest. Nothing awaits the cancellation.
+    // The client does not have to send the rest. Nothing awaits the cancellation.
     reader.cancel().catch(() => {});
   }
 }

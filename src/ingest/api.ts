@@ -30,7 +30,7 @@ export function createIngest(world: IngestWorld): Handle {
   return async function handle(request, peer) {
     const begunAt = world.clock.now();
     const origin = request.headers.get("origin");
-    // A page that is left closes its connection, whose address could then not be read any more.
+    // A page that is left closes its connection, and the address could not be read later.
     const known = origin === null ? peer : { address: peer.address, overSocket: peer.overSocket };
     const incoming: IncomingRequest = { request, peer: known, origin, door: world.door() };
     let response: Response;
@@ -194,7 +194,7 @@ function makeSettings(input: SettingsInput): object {
   };
 }
 
-/** The name that the client uses for this server, which this machine need not know. */
+/** The name that the client uses for this server, which this machine may not know. */
 function hostOf({ request, proxied }: SettingsInput): string {
   const forwarded = proxied ? request.headers.get("x-forwarded-host") : null;
   const host = first(forwarded) || request.headers.get("host") || "";

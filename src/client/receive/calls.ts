@@ -26,7 +26,7 @@ export type ReceivedAlias = Common<"alias"> & { readonly "Previous ID": string; 
 
 export type ReceivedGroup = Common<"group"> & OfUser & { readonly groupId: string; readonly traits: JsonObject };
 
-/** This user's data is to be deleted. */
+/** Asks the receiver to delete this user's data. */
 export type ReceivedDelete = { readonly type: "delete"; readonly userId: string; readonly timestamp: string };
 
 /** Absent on calls of anonymous users. */

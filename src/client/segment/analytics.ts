@@ -1,7 +1,7 @@
 /**
  * `@segment/analytics-node` as far as its users know it, on this library's client: the constructor, the calls with their
- * callbacks, the events, flush() and closeAndFlush(). docs/send/fairlead.md has the table of what differs. Plugins and OAuth are
- * not there, which the types say, and an error if they are used all the same.
+ * callbacks, the events, flush() and closeAndFlush(). docs/send/fairlead-from-segment.md has the table of what differs. There are
+ * no plugins and no OAuth: the types say so, and using them throws.
  */
 import type { CallType } from "../../model/event.ts";
 import type { AliasCall, Attributes, GroupCall, IdentifyCall, ScreenCall, SentCall, TrackCall } from "../calls.ts";

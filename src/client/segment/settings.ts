@@ -179,7 +179,7 @@ function readHeaders(headers: HTTPResponse["headers"] = {}): Record<string, stri
   return Object.fromEntries(pairs.map(([name, value]) => [String(name).toLowerCase(), String(value)]));
 }
 
-/** An HTTP client of the program's own need not have a body; its 2xx is then believed. */
+/** The answer of a program's own HTTP client may have no body; its 2xx is then believed. */
 function adapt(response: HTTPResponse, headers: Record<string, string>): FetchResponse {
   const { status, statusText } = response;
   const body = bodyOf(response);
