@@ -26,7 +26,16 @@ export function makeCertificate(folder: string): string {
   const file = join(folder, "github.pem");
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
   const name = ["-subj", "/CN=github.com", "-addext", "subjectAltName=DNS:github.com"];
-  const { status, stderr, error } = spawnSync("openssl", ["req", "-x509", ...key, ...name, "-keyout", file, "-out", file]);
+  const { status, stderr, error } = spawnSync("openssl", [
+    "req",
+    "-x509",
+    ...key,
+    ...name,
+    "-keyout",
+    file,
+    "-out",
+    file,
+  ]);
   if (status !== 0) throw new Error(`openssl (apt install openssl) makes no certificate: ${error?.message ?? stderr}`);
   return file;
 }
@@ -66,7 +75,15 @@ export async function makeAlpineMachine(tree: string, release: Release): Promise
   await init.line(/^booted$/);
   const [pid = ""] = readFileSync(`/proc/${init.pid}/task/${init.pid}/children`, "utf8").split(" ");
   const inside = ["--target", pid, "--mount", "--pid", "--net", "--uts", "--ipc", "--root"];
-  const server = start("nsenter", ["--target", pid, "--net", process.execPath, SERVER, release.certificate, release.folder]);
+  const server = start("nsenter", [
+    "--target",
+    pid,
+    "--net",
+    process.execPath,
+    SERVER,
+    release.certificate,
+    release.folder,
+  ]);
   started.push(server);
   await server.line(/^answering$/);
   return {
@@ -112,7 +129,19 @@ export function makeAlpineTree(root: string, from: { readonly debian: string; re
     mkdirSync(join(root, path, ".."), { recursive: true });
     writeFileSync(join(root, path), text, { mode });
   };
-  for (const folder of ["bin", "lib", "usr/bin", "usr/lib", "usr/local/bin", "root", "proc", "dev", "tmp", "mnt", "apk/libstdc++/usr/lib"]) {
+  for (const folder of [
+    "bin",
+    "lib",
+    "usr/bin",
+    "usr/lib",
+    "usr/local/bin",
+    "root",
+    "proc",
+    "dev",
+    "tmp",
+    "mnt",
+    "apk/libstdc++/usr/lib",
+  ]) {
     mkdirSync(join(root, folder), { recursive: true });
   }
   copyFileSync(join(from.debian, "usr/bin/busybox"), join(root, "bin/busybox"));
@@ -125,7 +154,13 @@ export function makeAlpineTree(root: string, from: { readonly debian: string; re
   put("etc/os-release", 'ID=alpine\nNAME="Alpine Linux"\n');
   put("sbin/apk", APK, 0o755);
   put("apk/curl/usr/bin/curl", CURL, 0o755);
-  must("sh", "-euc", 'cp "$0"/*/libstdc++-*.so.* "$0"/*/libgcc_s-*.so.* "$1"', from.wheel, join(root, "apk/libstdc++/usr/lib"));
+  must(
+    "sh",
+    "-euc",
+    'cp "$0"/*/libstdc++-*.so.* "$0"/*/libgcc_s-*.so.* "$1"',
+    from.wheel,
+    join(root, "apk/libstdc++/usr/lib"),
+  );
   must("sh", "-euc", 'cd "$0"; ln -s libstdc++-* libstdc++.so.6', join(root, "apk/libstdc++/usr/lib"));
 }
 

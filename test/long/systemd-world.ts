@@ -67,7 +67,13 @@ export async function makeSystemdWorld(options: SystemdOptions = {}): Promise<Sy
     "unshare",
     [...NAMESPACES, ...network, "bash", "-euc", BOOT, folder, findBinary(), join(ROOT, "packaging"), BOOT_INSIDE],
     {
-      env: { PATH: process.env.PATH, HOME: "/root", tree, alone: isAlone ? "yes" : "", setup: packages ? FOR_PACKAGES : BY_HAND },
+      env: {
+        PATH: process.env.PATH,
+        HOME: "/root",
+        tree,
+        alone: isAlone ? "yes" : "",
+        setup: packages ? FOR_PACKAGES : BY_HAND,
+      },
     },
   );
   const booted = await machine.line(/^booting \d+ /).catch(async (cause: unknown) => {
@@ -91,7 +97,8 @@ export async function makeSystemdWorld(options: SystemdOptions = {}): Promise<Sy
     },
     // Without --pid, for which nsenter would stay in between, and not hand a kill on.
     start: (command, ...args) => start("nsenter", ["--target", pid, "--mount", ...network, "--root", command, ...args]),
-    startInside: (command, ...args) => start("nsenter", [...inside, command, ...args], { env: { PATH: process.env.PATH } }),
+    startInside: (command, ...args) =>
+      start("nsenter", [...inside, command, ...args], { env: { PATH: process.env.PATH } }),
     startBeside: (command, ...args) => start("nsenter", ["--target", pid, ...network, command, ...args]),
     path: (name) => join(`/proc/${pid}/root`, name),
     async configure(config) {
