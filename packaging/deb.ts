@@ -53,9 +53,13 @@ export function makeDeb(target: Target, folder: string, options: DebOptions = {}
     const control = { VERSION: version, ARCHITECTURE: debian, SIZE: size };
     writeTree(join(tree, "DEBIAN"), controlEntries(control));
     const archive = join(folder, `fairlead_${version}_${debian}.deb`);
-    run("dpkg-deb", ["--root-owner-group", ONE_THREAD, `-Z${compression}`, ...EFFORT[compression], "--build", tree, archive], {
-      env: { SOURCE_DATE_EPOCH: String(releasedAt()) },
-    });
+    run(
+      "dpkg-deb",
+      ["--root-owner-group", ONE_THREAD, `-Z${compression}`, ...EFFORT[compression], "--build", tree, archive],
+      {
+        env: { SOURCE_DATE_EPOCH: String(releasedAt()) },
+      },
+    );
     return archive;
   } finally {
     rmSync(work, { recursive: true });

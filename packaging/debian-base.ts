@@ -21,7 +21,8 @@ export function unpackBase(architecture: string, root: string): readonly string[
   try {
     writeFileSync(join(work, "sources.list"), sources());
     writeFileSync(join(work, "status"), "");
-    const apt = (...args: readonly string[]): string => run("apt-get", [...optionsFor(architecture, work), ...args], { cwd: work });
+    const apt = (...args: readonly string[]): string =>
+      run("apt-get", [...optionsFor(architecture, work), ...args], { cwd: work });
     apt("update");
     apt("download", ...PACKAGES);
     mkdirSync(join(root, "var/lib/dpkg/status.d"), { recursive: true });

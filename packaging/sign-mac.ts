@@ -61,7 +61,17 @@ function writeSignature(program: Buffer, codeLimit: number, text: { base: number
   const length = sizeOf(codeLimit);
   const [ADHOC_BY_LINKER, SHA256, MAIN_PROGRAM] = [0x20002, 2, 1n];
   const contents = [0xfade0cc0, length, 1, 0, CONTENTS];
-  const directory = [0xfade0c02, length - CONTENTS, 0x20400, ADHOC_BY_LINKER, HASHES_AT, DIRECTORY, 0, pages, codeLimit];
+  const directory = [
+    0xfade0c02,
+    length - CONTENTS,
+    0x20400,
+    ADHOC_BY_LINKER,
+    HASHES_AT,
+    DIRECTORY,
+    0,
+    pages,
+    codeLimit,
+  ];
   const at = codeLimit + CONTENTS;
   for (const [index, word] of [...contents, ...directory].entries()) program.writeUInt32BE(word, codeLimit + index * 4);
   for (const [index, byte] of [HASH, SHA256, 0, PAGE_BITS].entries()) program.writeUInt8(byte, at + 36 + index);
@@ -71,7 +81,10 @@ function writeSignature(program: Buffer, codeLimit: number, text: { base: number
   program.write(IDENTIFIER, at + DIRECTORY, "latin1");
   for (let page = 0; page < pages; page++) {
     const bytes = program.subarray(page * PAGE, Math.min((page + 1) * PAGE, codeLimit));
-    createHash("sha256").update(bytes).digest().copy(program, at + HASHES_AT + page * HASH);
+    createHash("sha256")
+      .update(bytes)
+      .digest()
+      .copy(program, at + HASHES_AT + page * HASH);
   }
 }
 

@@ -28,7 +28,8 @@ function makeFolders(root: string, path: string): void {
 
 /** Writes the sums of a version's files beside them. */
 export function writeSums(folder: string, version: string): void {
-  const isOfVersion = (name: string): boolean => name === "install.sh" || RELEASED.test(name) && name.includes(version);
+  const isOfVersion = (name: string): boolean =>
+    name === "install.sh" || (RELEASED.test(name) && name.includes(version));
   writeFileSync(join(folder, "SHA256SUMS"), sumsOf(folder, isOfVersion));
 }
 

@@ -17,7 +17,13 @@ import { SLOW } from "./run.ts";
 function backUpIn(p: Place, more: Partial<Parameters<typeof backUp>[0]> = {}): ReturnType<typeof backUp> {
   const target = p.path("copy.db");
   const outbox = { path: p.outbox, postgres: null, maxSize: GB, freeDisk: 0, keepDelivered: 0, keepFailed: 0 };
-  const world = { holder: null, begin: () => beginFile(target), stepped() {}, signal: new AbortController().signal };
+  const world = {
+    holder: null,
+    begin: () => beginFile(target),
+    stepped() {},
+    checking() {},
+    signal: new AbortController().signal,
+  };
   return backUp({ outbox, target, ...world, ...more });
 }
 

@@ -33,7 +33,7 @@ export type SystemdWorld = AsyncDisposable & {
   startBeside(command: string, ...args: readonly string[]): Process;
   /** From outside: the path of a file in it. */
   path(name: string): string;
-  /** Writes the config, as docs/operate/index.md says. */
+  /** Writes the config, as docs/install/systemd.md says. */
   configure(config: object): Promise<void>;
   /** Sets what `systemctl edit fairlead` would. */
   edit(settings: string): Promise<void>;
@@ -199,7 +199,7 @@ cp -r "$0"/packages/. root/
 rm -f usr/sbin/policy-rc.d
 `;
 
-/** As docs/operate/index.md says. */
+/** As docs/install/systemd.md says. */
 const BY_HAND = `
 rm -rf usr/lib/systemd/system
 mkdir -p etc/fairlead usr/lib/sysusers.d

@@ -241,7 +241,7 @@ describe("fairlead doctor, of webhooks", () => {
     const resolve = { env: () => undefined, file: fail, folder: fail, credential: fail };
     const found = await examineWebhooks(
       { inspected: { ...none, placeOf: fail }, file: "/c.yaml", resolve },
-      createFalseClock(),
+      { clock: createFalseClock(), begins: fail },
     );
     assert.deepEqual(codes(found), ["skipped none"]);
   });
