@@ -42,12 +42,12 @@ const DAEMON: Lines = {
   "daemon.database_doubtful": {
     level: "warning",
     says: "A setting of the PostgreSQL server may lose or delay acknowledged calls: `code=`, `reason=`.",
-    remedy: "See [the checks at the start](../cluster/database.md#what-the-start-checks).",
+    remedy: "See [the checks at the start](../operate/postgres.md#what-the-start-checks).",
   },
   "daemon.unserved": {
     level: "warning",
     says: "Deliveries wait for a destination that is removed or disabled.",
-    remedy: "Move or discard them: [deliveries](../operate/deliveries.md).",
+    remedy: "Move or discard them: [destinations that are gone](../operate/gone.md).",
   },
   "daemon.untrusted_proxy": {
     level: "warning",
@@ -146,7 +146,7 @@ const DELIVERIES: Lines = {
   "attempt.failed": {
     level: ["warning", "error"],
     says: "A webhook did not accept an event: `outcome=`, `status=`, `reason=`. An error for `timeout` and `untrusted`.",
-    remedy: "Look up the outcome: [attempts that fail](../operate/deliveries.md).",
+    remedy: "Look up the outcome: [attempts that fail](../operate/attempts.md).",
   },
   "attempt.delivered": { level: "debug", says: "A webhook accepted an event." },
   "attempt.released": { level: "debug", says: "The daemon stopped before the answer came. The attempt is repeated." },
