@@ -95,7 +95,7 @@ function paintFate(state: string): Painter {
 const FORGOTTEN =
   "the first attempt failed; its later result has been removed (outbox.keepDelivered, outbox.keepFailed).";
 const NOT_WHOLE =
-  "Other destinations may have got it too: deliveries that succeed at once are kept only for outbox.keepDelivered.";
+  "Other destinations may have got it: deliveries that succeed at once are kept only for outbox.keepDelivered.";
 
 /** Whether this server chose the id, so that no other call can have it. */
 function isOwn({ messageId }: Event): boolean {
@@ -148,7 +148,7 @@ function gone({ seen, events, complete }: Trail, now: At): readonly (readonly st
 }
 
 const NOT_KEPT =
-  "Its event is no longer stored, so none of its deliveries is waiting. outbox.keepDelivered and outbox.keepFailed say how long the others are kept.";
+  "Its event is no longer stored, so none of its deliveries is waiting: outbox.keepDelivered and outbox.keepFailed say how long settled ones are kept.";
 
 function unknown({ messageId, rejectedSince, complete, limited }: Trail): string {
   const searched = complete
