@@ -51,7 +51,7 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
   async function step(walk: Walk): Promise<"more" | "end"> {
     try {
       const { missed, end } = walk.next();
-      if (missed > 0) await repair(walk.index(), `it does not find at least ${missed} waiting deliveries`);
+      if (missed > 0) await repair(walk.index(), `it misses waiting deliveries (at least ${missed})`);
       return end ? "end" : "more";
     } catch (error) {
       walk.restart();

@@ -25,7 +25,7 @@ export function describeReplay(open: OpenStore): void {
       const answer = await replay(s, { state: "delivered" });
       assert.ok(isFault(answer));
       assert.deepEqual(
-        [answer.code, /near outbox\.maxSize: what was delivered/.test(answer.message)],
+        [answer.code, /reached outbox\.maxSize: replayed/.test(answer.message)],
         ["store_full", true],
       );
       assert.deepEqual(countOf(await replay(s, { state: "failed" })), 30);
