@@ -62,7 +62,7 @@ function prepare(event: Event, source: string, destinations: readonly Destinatio
   return { source, event, body: writeBody(event), deliverTo, skipped };
 }
 
-/** Adds what the caller knows of an event beside the event itself. */
+/** Adds what the caller knows about an event beyond the event itself. */
 function withExtra(entry: Entry, extra: Extra | undefined, destinations: readonly Destination[]): Entry {
   const { alsoTo = [], testOf, notification, ...rest } = extra ?? {};
   if (notification !== undefined) {

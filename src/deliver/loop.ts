@@ -1,11 +1,11 @@
 /**
  * Sends the waiting deliveries of one destination. Each destination has a loop of its own, so that none waits for another.
  *
- * The loop wakes when something may have changed (a delivery was committed, a slot is free, the config is new) or when the
- * next delivery is due. It then starts as many deliveries as it can. For each it takes the next one from its window
- * (window.ts) and a slot of every webhook that has one (lanes.ts). A started delivery runs beside the loop: one round of
- * attempts (round.ts) leads to a settlement (settle/settle.ts), which is written to the store. A delivery that is to be
- * tried again goes back to the window.
+ * The loop wakes when something may have changed (a delivery was committed, a slot is free, the config is new) or when
+ * the next delivery is due. It then starts as many deliveries as it can. For each it takes the next one from its window
+ * (window.ts) and a slot of every webhook that has one (lanes.ts). A started delivery runs beside the loop: one round
+ * of attempts (round.ts) leads to a settlement (settle/settle.ts), which is written to the store. A delivery that will
+ * be retried goes back to the window.
  *
  * The store does not record that a delivery is being sent: after a crash, every delivery without a written settlement
  * is sent again.
@@ -149,7 +149,7 @@ type LoopState = {
   unwritten: number;
   /** Called when one of its attempts has given its slot back. */
   readonly onSlotFreed: () => void;
-  /** Its entry in the config; null while nothing is to be sent to it. */
+  /** Its entry in the config; null while nothing may be sent to it. */
   destination: Destination | null;
   /** Whether `startAll` runs: it may be reading deliveries, and about to start one. */
   isStarting: boolean;

@@ -5,7 +5,7 @@ import { type At, formatTime } from "./units.ts";
 export const CALL_TYPES = ["identify", "track", "page", "screen", "group", "alias"] as const;
 export type CallType = (typeof CALL_TYPES)[number];
 
-/** What is sent to a receiver: a call, or the notice that a user is to be deleted (SPEC.md 6). */
+/** What is sent to a receiver: a call, or a delete notification (SPEC.md 6). */
 export type EventType = CallType | "delete";
 
 /** A JSON object as the client sent it. It is checked, passed on and serialised, never rebuilt. */

@@ -43,7 +43,7 @@ const PLAIN: readonly Phrase[] = [
     "lest|whilst|amongst|hence|thereby|therein|thereof|whereof|wherein|whereby|forthwith|hitherto|henceforth",
     "a common word: so that, while, so, in it",
   ),
-  phrase("shall|needs? not", "must, does not have to"),
+  phrase("shall", "must, will"),
   phrase("in order to", "to"),
   phrase("prior to", "before"),
   phrase("due to the fact that|in view of", "because"),
