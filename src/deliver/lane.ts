@@ -2,11 +2,12 @@
  * A lane limits what is sent to one webhook at a time, so that a sick receiver does not slow the others.
  *
  * open:    deliveries take slots. The lane begins with few, and doubles them after a full round of successes. A round
- * without any success halves them. So does each attempt without an answer, or with one that reports overload. slowed:
- * the receiver answers, but its refusals in a row have used up its trust. Requests go out one at a time, a few a
- * second: events that it would accept still reach it. The first success opens the lane. Trust begins at ten refusals
- * and doubles with each success, up to a thousand. closed:  ten attempts in a row got no answer. Single probes go out,
- * with backoff. Any answer ends this: a success opens the lane, a refusal leaves it slowed.
+ *          without any success halves them. So does each attempt without an answer, or with one that reports overload.
+ * slowed:  the receiver answers, but its refusals in a row have used up its trust. Requests go out one at a time, a few a
+ *          second: events that it would accept still reach it. The first success opens the lane. Trust begins at ten
+ *          refusals and doubles with each success, up to a thousand.
+ * closed:  ten attempts in a row got no answer. Single probes go out, with backoff. Any answer ends this: a success
+ *          opens the lane, a refusal leaves it slowed.
  *
  * In every state, Retry-After holds the lane: it gives no slot until then. Of daemons that share a store, all are held. The
  * command `fairlead retry` ends these waits.

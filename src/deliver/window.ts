@@ -47,10 +47,10 @@ import {
  * Sources take turns for first attempts (ahead.ts). Three things change what is read:
  *
  * early:     an outage is over. Retries whose attempts all began in it are read once although they are not due yet.
- * suspect:   the last attempts have all failed, perhaps because of the retries. The newest first attempts are read into
- * a queue of their own, so that a new event need not wait behind all those before it. aside:     retries whose webhooks
- * have no slot were put back to make room for others. After a while, all retries are read from the start again, except
- * those in memory. First attempts are, too, if a delivery met a bug.
+ * suspect:   the last attempts have all failed, perhaps because of the retries. The newest first attempts are read into a
+ *            queue of their own, so that a new event need not wait behind all those before it.
+ * aside:     retries whose webhooks have no slot were put back to make room for others. After a while, all retries are read
+ *            from the start again, except those in memory. First attempts are, too, if a delivery met a bug.
  *
  * For a destination with an order (order.ts), the deliveries here have their turn, and the others that were read stand
  * in lines. Nothing is then read ahead of older deliveries: neither the newest, nor those of sources with few.

@@ -332,10 +332,7 @@ describe("a replay by filter", () => {
       [{ filter: {}, cursor: "failed:x" }, /^cursor must come from an answer to the same query/],
       [{ filter: {}, cursor: "failed:1:x" }, /^cursor must come from an answer to the same query/],
       [{ filter: {}, cursor: "delivered:1:" }, /^cursor must come from an answer to the same query/],
-      [
-        { filter: { state: "failed" }, cursor: "expired:1:" },
-        /^cursor must come from an answer to the same query/,
-      ],
+      [{ filter: { state: "failed" }, cursor: "expired:1:" }, /^cursor must come from an answer to the same query/],
       [{ filter: {}, dryRun: 1 }, /^dryRun: must be true or false$/],
       [{ filter: {}, states: 1 }, /^states: is unknown; known are filter, limit, cursor and dryRun$/],
     ];

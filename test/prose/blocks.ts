@@ -117,7 +117,8 @@ function joined(comments: readonly Comment[], lineAt: (offset: number) => number
   const texts: { text: string; line: number; last: number }[] = [];
   for (const { value, start, end, type } of comments) {
     const line = lineAt(start);
-    const text = value.replaceAll(/^ *\*? ?/gm, "");
+    // Each state of a list of states is an item: `open:    deliveries take slots`.
+    const text = value.replaceAll(/^ *\*? ?/gm, "").replaceAll(/^(?=[a-z][a-z ]*: )/gm, "- ");
     const before = texts.at(-1);
     if (type === "Line" && before?.last === line - 1)
       Object.assign(before, { text: `${before.text}\n${text}`, last: line });

@@ -27,7 +27,7 @@ const PLAIN: readonly Phrase[] = [
   phrase("by hand it is", "by hand:"),
   phrase("nothing is different", "no changes"),
   phrase("(?:as soon as|when) its turn comes", "queued for its first attempt"),
-  phrase("that there are", "name them: all, existing"),
+  { found: /\bthat there (?:are|is)(?=[.,;:)]|$)/gu, say: "name them: all, existing" },
   phrase("to be had", "available"),
   phrase("but for", "except"),
   phrase("(?:is|are|was|were) to be", "must be, will be"),

@@ -9,7 +9,7 @@ import { type Database, isDamaged, messageOf, type Statement } from "./driver.ts
 /** Rows checked in one step, which has to stay short. */
 const STEP_ROWS = 500;
 /**
- * The pause between two steps of some 4 ms, and between two rounds. A round over a million deliveries takes 67 minutes, and four
+ * The pause between two steps of about 4 ms, and between two rounds. A round over a million deliveries takes 67 minutes, and four
  * seconds of processor time.
  */
 const STEP_EVERY: Ms = 2 * SECOND;
