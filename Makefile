@@ -16,7 +16,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 # --define __dirname        keeps the path of this folder out of the binary; better-sqlite3 names it and does not need it
 COMPILE := build --compile --bytecode --format=esm --splitting --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define __dirname=undefined
 BUILT_AT := --define FAIRLEAD_BUILT_AT=$(or $(SOURCE_DATE_EPOCH),0)
-SOURCES := $(shell find src) config.example.yaml docs/reference/config.md package.json bun.lock tsconfig.json Makefile
+SOURCES := $(shell find src) config.example.yaml $(wildcard docs/reference/config/*.md) package.json bun.lock tsconfig.json Makefile
 
 # Deno runs the same sources and tests. A Deno on the PATH is used if it is new enough; otherwise npm installs one in .tools/.
 DENO_VERSION := 2.9.6
@@ -48,12 +48,18 @@ LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.t
 SHIPPING_BUN := $(if $(filter $(BUN_VERSION),$(shell bun --version 2>/dev/null)),bun,.tools/node_modules/.bin/bun)
 SHIP := COMPILE="$(COMPILE) $(BUILT_AT)" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(SHIPPING_BUN)
 
+RELEASE := dist/release
+IMAGE := ghcr.io/fairlead/fairlead
+IMAGES := amd64 arm64
+
 INSTALLED := node_modules/.installed
+# What builds the site has packages of its own, which nothing else installs.
+SITE := packaging/site
 OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build dist deb client run demo test prose test-long fuzz simulate bench example reference format clean
+.PHONY: help install build dist deb rpm image sbom release sign verify-release publish-github publish-npm publish-image client run demo test prose test-long fuzz simulate bench example reference docs format clean
 .DELETE_ON_ERROR:
 
 help: ## daily work: list these tasks
@@ -61,7 +67,7 @@ help: ## daily work: list these tasks
 	@awk '/^[a-z-]+:.* ## [a-z ]+: / { name = $$1; sub(/:.*/, "", name); sub(/.* ## /, ""); \
 	    group = $$0; sub(/: .*/, "", group); sub(/^[^:]*: /, ""); \
 	    if (!(group in tasks)) order[++groups] = group; \
-	    tasks[group] = tasks[group] sprintf("  make %-9s  %s\n", name, $$0) } \
+	    tasks[group] = tasks[group] sprintf("  make %-14s  %s\n", name, $$0) } \
 	  END { for (i = 1; i <= groups; i++) printf "%s%s:\n%s", (i > 1 ? "\n" : ""), order[i], tasks[order[i]] }' Makefile
 
 install: $(INSTALLED) ## daily work: install the packages of bun.lock, and Bun if it is missing
@@ -73,6 +79,36 @@ dist: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) 
 
 deb: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## releases: make the Debian packages (ARCHITECTURES=amd64 for one)
 	$(SHIP) packaging/deb.ts dist $(ARCHITECTURES)
+
+rpm: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## releases: make the RPM packages (ARCHITECTURES=x86_64 for one)
+	$(SHIP) packaging/rpm.ts dist $(ARCHITECTURES)
+
+image: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## releases: make the container images, OCI archives (ARCHITECTURES=amd64 for one)
+	$(SHIP) packaging/image.ts dist $(ARCHITECTURES)
+
+sbom: install ## releases: list what is in the binaries, as CycloneDX has it
+	$(SHIP) packaging/sbom.ts dist
+
+release: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN)) ## releases: make all files of a release, in dist/release (VERSION=0.2.0)
+	$(SHIP) packaging/release.ts $(RELEASE) "$(VERSION)" $(TARGETS)
+
+sign: ## releases: sign the sums of a release (MINISIGN_KEY=file)
+	minisign -S -s "$(MINISIGN_KEY)" -t "fairlead $(VERSION)" -m $(RELEASE)/SHA256SUMS
+	minisign -V -p packaging/minisign.pub -m $(RELEASE)/SHA256SUMS
+
+verify-release:
+	cd $(RELEASE) && sha256sum --check --quiet SHA256SUMS && minisign -V -p $(CURDIR)/packaging/minisign.pub -m SHA256SUMS
+
+publish-github: verify-release ## releases: publish a signed release on GitHub, with gh (VERSION=0.2.0)
+	gh release create "v$(VERSION)" --verify-tag --title "Fairlead $(VERSION)" --notes-file $(RELEASE)-notes.md $(RELEASE)/*
+
+publish-npm: verify-release ## releases: publish the client library of a release, with npm (VERSION=0.2.0)
+	npm publish $(RELEASE)/fairlead-$(VERSION).tgz --access public
+
+publish-image: verify-release ## releases: publish the container images of a release, with skopeo and docker (VERSION=0.2.0)
+	for machine in $(IMAGES); do \
+	  skopeo copy oci-archive:$(RELEASE)/fairlead-$(VERSION)-image-$$machine.tar docker://$(IMAGE):$(VERSION)-$$machine || exit 1; done
+	docker buildx imagetools create --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest $(IMAGES:%=$(IMAGE):$(VERSION)-%)
 
 client: install ## releases: make the npm package of the client library, dist/client
 	$(BUN) test/client/pack.ts dist/client
@@ -106,7 +142,7 @@ test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## longer tests: faults, kills,
 	$(BUN) test --no-orphans --parallel=2 --timeout 120000 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 	$(ON_POSTGRES) --parallel=2 $(ALL_POSTGRES_FLOWS)
-	$(DENO_TEST) --ignore=test/binary,test/bench test
+	$(DENO_TEST) --ignore=test/binary,test/bench,test/packaging test
 
 simulate: install ## longer tests: run the daemon in a simulated world (SEED=1 STEPS=9999, TRACE=file)
 	@SEED=$(SEED) STEPS=$(STEPS) SHARED=$(SHARED) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
@@ -123,16 +159,19 @@ example: install ## generated files: write config.example.yaml from the schema o
 	$(BUN) packaging/config-example.ts > dist/config.example.yaml
 	@mv dist/config.example.yaml config.example.yaml
 
-reference: install ## generated files: write docs/reference/config.md from the schema of the config
-	@mkdir -p dist
-	$(BUN) packaging/config-reference.ts > dist/config.md
-	@mv dist/config.md docs/reference/config.md
+reference: install ## generated files: write the generated pages of docs/reference
+	$(BUN) packaging/reference/write.ts
+
+docs: install $(SITE)/node_modules/.installed ## build the site of the manual, dist/docs (BASE=/fairlead/ for a site below a path)
+	$(BUN) $(SITE)/gather.ts
+	cd $(SITE) && BASE=$(BASE) $(abspath $(BUN)) x --bun --no-install vitepress build .
+	@echo "To read it: python3 -m http.server --bind 127.0.0.1 --directory dist/docs 8000"
 
 format: install ## daily work: format all files as `make test` expects
 	$(BUN) x --bun --no-install biome check --write .
 
 clean: ## daily work: remove everything that these tasks have made
-	rm -rf dist .run .tools node_modules
+	rm -rf dist .run .tools node_modules $(SITE)/node_modules $(SITE)/pages
 
 # The dashboard, bundled into the module that the daemon loads.
 dist/dashboard.js: $(shell find src/dashboard src/wire) src/model/rules.ts packaging/page.ts package.json bun.lock | $(INSTALLED)
@@ -146,6 +185,10 @@ dist/fairlead: $(SOURCES) dist/dashboard.js | $(INSTALLED)
 
 $(INSTALLED): package.json bun.lock $(if $(PATH_BUN),,$(OWN_BUN))
 	$(BUN) install --frozen-lockfile
+	@touch $@
+
+$(SITE)/node_modules/.installed: $(SITE)/package.json $(SITE)/bun.lock | $(INSTALLED)
+	cd $(SITE) && $(abspath $(BUN)) install --frozen-lockfile
 	@touch $@
 
 # npm may be configured to skip install scripts. Bun's script is then run here.

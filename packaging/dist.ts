@@ -18,15 +18,15 @@ if (import.meta.main) {
   writeSums(folder, VERSION);
 }
 
-/** Answers the path of the tarball. */
-export function makeTarball(target: Target, folder: string): string {
-  const work = join(folder, "work");
+/** Answers the path of the tarball. `given`: a program to be packed instead of one that is compiled now. */
+export function makeTarball(target: Target, folder: string, given?: string): string {
+  const work = join(folder, `work-${target.name}`);
   const name = `fairlead-${VERSION}-${target.name}`;
   mkdirSync(work, { recursive: true });
   try {
-    const binary = join(work, "fairlead");
-    compileFor(target, binary, process.env.COMPILE ?? "");
-    writeTree(join(work, name), entries(binary));
+    const binary = given ?? join(work, "fairlead");
+    if (given === undefined) compileFor(target, binary);
+    writeTree(join(work, name), entries(target, binary));
     writeFileSync(join(work, name, "SHA256SUMS"), sumsOf(join(work, name)), { mode: 0o644 });
     return pack(work, name, join(folder, `${name}.tar.gz`));
   } finally {
@@ -34,12 +34,11 @@ export function makeTarball(target: Target, folder: string): string {
   }
 }
 
-function entries(binary: string): readonly Entry[] {
+function entries({ system }: Target, binary: string): readonly Entry[] {
   const { man, bash, zsh, fish, notices } = writtenDocuments();
   return [
     ["fairlead", { copy: binary }, 0o755],
-    ["fairlead.service", { copy: "packaging/systemd/fairlead.service" }],
-    ["fairlead.sysusers.conf", { copy: "packaging/systemd/fairlead.sysusers.conf" }],
+    ...(system === "linux" ? FOR_SYSTEMD : []),
     ["config.example.yaml", { copy: "config.example.yaml" }],
     ["fairlead.1", { text: man }],
     ["completions/fairlead.bash", { text: bash }],
@@ -54,6 +53,11 @@ function entries(binary: string): readonly Entry[] {
     ...MANUAL.map((name): Entry => [`docs/${name}`, { copy: `docs/${name}` }]),
   ];
 }
+
+const FOR_SYSTEMD: readonly Entry[] = [
+  ["fairlead.service", { copy: "packaging/systemd/fairlead.service" }],
+  ["fairlead.sysusers.conf", { copy: "packaging/systemd/fairlead.sysusers.conf" }],
+];
 
 /** The same bytes whenever it is made, and by whomever. */
 function pack(folder: string, name: string, archive: string): string {

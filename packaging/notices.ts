@@ -9,6 +9,8 @@ export type Notice = {
   readonly licence: string;
   /** The licence's text, as the package brings it; empty if it brings none. */
   readonly text: string;
+  /** The names of the packages that it depends on. */
+  readonly dependencies: readonly string[];
 };
 
 type Manifest = {
@@ -46,9 +48,10 @@ export function listNotices(): readonly Notice[] {
     if (found.has(name)) continue;
     const folder = join(ROOT, "node_modules", name);
     const { version, license = "", dependencies = {}, optionalDependencies = {} } = readManifest(folder);
-    found.set(name, { name, version, licence: license, text: readLicence(folder) });
     const optional = Object.keys(optionalDependencies).filter((one) => existsSync(join(ROOT, "node_modules", one)));
-    pending.push(...Object.keys(dependencies), ...optional);
+    const needed = [...Object.keys(dependencies), ...optional];
+    found.set(name, { name, version, licence: license, text: readLicence(folder), dependencies: needed });
+    pending.push(...needed);
   }
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -26,13 +26,15 @@ function makeFolders(root: string, path: string): void {
   chmodSync(join(root, path), 0o755);
 }
 
-/** Writes the sums of a version's packages beside them. */
+/** Writes the sums of a version's files beside them. */
 export function writeSums(folder: string, version: string): void {
-  const [tarball, deb] = [`fairlead-${version}-`, `fairlead_${version}_`];
-  const isPackage = (name: string): boolean =>
-    (name.startsWith(tarball) && name.endsWith(".tar.gz")) || (name.startsWith(deb) && name.endsWith(".deb"));
-  writeFileSync(join(folder, "SHA256SUMS"), sumsOf(folder, isPackage));
+  const isOfVersion = (name: string): boolean =>
+    name === "install.sh" || (RELEASED.test(name) && name.includes(version));
+  writeFileSync(join(folder, "SHA256SUMS"), sumsOf(folder, isOfVersion));
 }
+
+/** By the ends of their names. */
+const RELEASED = /^fairlead[-_][^/]*\.(tar\.gz|deb|rpm|tar|tgz|cdx\.json)$/;
 
 /** The sums of all files below a folder, as `sha256sum --check` reads them. */
 export function sumsOf(folder: string, wanted: (name: string) => boolean = () => true): string {

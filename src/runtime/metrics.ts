@@ -14,13 +14,14 @@ type MetricsOptions = {
   readonly version: string;
   /** What it runs on: `bun 1.4.5`. */
   readonly runtime: string;
+  /** Where they are declared, for a caller that lists them. */
+  readonly registry?: Registry;
 };
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Declares every metric, each once, in a registry of its own. */
-export function createMetrics({ clock, version, runtime }: MetricsOptions) {
-  const registry = new Registry();
+export function createMetrics({ clock, version, runtime, registry = new Registry() }: MetricsOptions) {
   let store: ExposedStore | null = null;
   let declared: Names | null = null;
   let watched: () => readonly WatchedWebhooks[] = () => [];

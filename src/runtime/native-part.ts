@@ -1,5 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { openLibc } from "./libc.ts";
@@ -10,19 +20,19 @@ export function isCompiled(): boolean {
 }
 
 /** A place for bytes that the system's loader can read, without a name that another user could write to. */
-type Place = { readonly name: string; readonly open: () => number };
+type Place = { readonly name: string; readonly load: (bytes: Uint8Array) => object };
 
 /**
  * Loads a native part that is embedded in the binary. The loader needs a file. Bun would write one to the temporary folder,
- * and trust any file of that name and size at the next start. This one has no name: nobody can damage or replace it, and it
- * is gone with the process, however that ends. Throws with the reason of each place.
+ * and trust any file of that name and size at the next start. On Linux this one has no name: nobody can damage or replace it, and
+ * it is gone with the process, however that ends. Throws with the reason of each place.
  */
 export function loadNativePart(path: string, places: readonly Place[] = usualPlaces()): object {
   const bytes = readFileSync(path);
   const failures: string[] = [];
-  for (const { name, open } of places) {
+  for (const { name, load } of places) {
     try {
-      return loadFrom(open(), bytes);
+      return load(bytes);
     } catch (error) {
       const [why = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
       failures.push(`${name}: ${why.replace(/^\/proc\/self\/fd\/\d+: /, "")}`);
@@ -33,25 +43,47 @@ export function loadNativePart(path: string, places: readonly Place[] = usualPla
 
 /** A file comes first: the system can free its pages when memory is short. */
 function usualPlaces(): readonly Place[] {
-  return [inFolder(process.env.TMPDIR || "/tmp"), IN_MEMORY];
+  const folder = process.env.TMPDIR || "/tmp";
+  return process.platform === "linux" ? [inFolder(folder), IN_MEMORY] : [inOwnFolder(folder)];
 }
 
 export function inFolder(folder: string): Place {
-  return { name: folder, open: () => openNameless(folder) };
+  return { name: folder, load: (bytes) => loadNameless(openNameless(folder), bytes) };
 }
 
-export const IN_MEMORY: Place = { name: "memory", open: openInMemory };
+export const IN_MEMORY: Place = { name: "memory", load: (bytes) => loadNameless(openInMemory(), bytes) };
 
-function loadFrom(file: number, bytes: Uint8Array): object {
+/** Where no path leads to an open file, as on macOS: in a new folder that only this user can enter, removed once it is loaded. */
+export function inOwnFolder(folder: string): Place {
+  return {
+    name: folder,
+    load(bytes) {
+      const own = mkdtempSync(join(folder, ".fairlead-"));
+      try {
+        const file = join(own, "sqlite.node");
+        writeFileSync(file, bytes, { mode: 0o600 });
+        return loadByName(file);
+      } finally {
+        rmSync(own, { recursive: true });
+      }
+    },
+  };
+}
+
+function loadNameless(file: number, bytes: Uint8Array): object {
   try {
     for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
-    const loaded: { exports: object } = { exports: {} };
-    process.dlopen(loaded, `/proc/self/fd/${file}`);
-    return loaded.exports;
+    return loadByName(`/proc/self/fd/${file}`);
   } finally {
     // The loaded part stays mapped.
     closeSync(file);
   }
+}
+
+function loadByName(path: string): object {
+  const loaded: { exports: object } = { exports: {} };
+  process.dlopen(loaded, path);
+  return loaded.exports;
 }
 
 /** From Linux's <fcntl.h>, which node has no name for. */

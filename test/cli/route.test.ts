@@ -82,12 +82,12 @@ describe("fairlead route", SLOW, () => {
 
   it("says what is wrong with its arguments", async () => {
     const table: readonly [args: readonly string[], message: RegExp][] = [
-      [[], /^fairlead: say which call it is: identify, track, page, screen, group, alias$/m],
-      [["--data", '{"userId":"u1"}'], /^fairlead: say which call it is/m],
+      [[], /^fairlead: name the type of call: identify, track, page, screen, group, alias$/m],
+      [["--data", '{"userId":"u1"}'], /^fairlead: name the type of call/m],
       [["--data", "{"], /--data:1:2: is not JSON/],
       [["track", "--source", "websit"], /^fairlead: the config has no source websit: did you mean website\?$/m],
       [["track", "--source", "shop"], /^fairlead: the config has no source shop: there are old, website, app$/m],
-      [["track", "--source", "old"], /^fairlead: the source old is disabled: its calls are refused$/m],
+      [["track", "--source", "old"], /^fairlead: the source old is disabled, so its calls are refused$/m],
     ];
     for (const [args, message] of table) {
       const { code, err } = await route(args);
@@ -104,6 +104,6 @@ describe("fairlead route", SLOW, () => {
 
   it("says so when there are no destinations", async () => {
     const { out } = await route(["page"], CONFIG.slice(0, CONFIG.indexOf("destinations")));
-    assert.equal(out, "A page call from website would go nowhere: the config has no destinations.\n");
+    assert.equal(out, "No destination would get a page call from website: the config has none.\n");
   });
 });

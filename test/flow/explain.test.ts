@@ -19,13 +19,13 @@ async function explain(d: TestDaemon, messageId: string): Promise<string> {
 }
 
 describe("what became of a call", () => {
-  it("was refused at the door, and why", async () => {
+  it("was refused, and why", async () => {
     await using d = await startDaemon();
     await d.call("/v1/track", { userId: "u1", messageId: "m1" });
     await d.clock.advance("3m");
     assert.match(
       await explain(d, "m1"),
-      /^A track call of website was refused at the door \S+Z \(3m ago\): missing_event: .* It came as POST \/v1\/track from 127/,
+      /^A track call of website was refused \S+Z \(3m ago\): missing_event: .* It came as POST \/v1\/track from 127/,
     );
   });
 

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { makeDeb } from "../../packaging/deb.ts";
+import { VERSION } from "../../packaging/documents.ts";
 import { TARGETS } from "../../packaging/targets.ts";
 import { findBinary } from "../binary/binary.ts";
 import { makeDebianTree } from "./debian-tree.ts";
@@ -21,7 +22,7 @@ const NEEDING_DEBIAN = {
 const CONFIG = "/etc/fairlead/config.yaml";
 const OUTBOX = "/var/lib/fairlead/fairlead.db";
 const OLD = "0.0.9";
-const NEW = "0.1.0";
+const NEW = VERSION;
 
 /** Both packages, and a Debian to install them into. */
 type Prepared = { readonly debs: string; readonly tree: string };
@@ -96,8 +97,8 @@ describe("the package for Debian", () => {
       "/usr/share/zsh/vendor-completions/_fairlead",
       "/usr/share/fish/vendor_completions.d/fairlead.fish",
       // The unit names it.
-      "/usr/share/doc/fairlead/operations.md",
-      "/usr/share/doc/fairlead/dashboard/overview-light.png",
+      "/usr/share/doc/fairlead/install/systemd.md",
+      "/usr/share/doc/fairlead/pictures/overview-light.png",
       "/usr/share/doc/fairlead/examples/nginx/fairlead.conf",
       "/usr/share/doc/fairlead/examples/caddy/Caddyfile",
       "/usr/share/doc/fairlead/examples/prometheus/alerts.yaml",

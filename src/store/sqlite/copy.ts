@@ -47,7 +47,7 @@ function checkStore(db: Database, depth: Depth): Checked | Damage {
   const contents = version === 0 ? null : readContents(db);
   return contents
     ? { contents }
-    : { code: "store_unknown", message: "it is an SQLite file but not an outbox of Fairlead" };
+    : { code: "store_unknown", message: "it is an SQLite file, but not an outbox of Fairlead" };
 }
 
 /** Inspects a store of any schema, at one moment. Null if the SQLite file is no store. */

@@ -1,4 +1,4 @@
-/** The same as in glibc.ts, for musl. */
+/** The same as in default.ts, for musl. */
 export async function findNativePart(): Promise<string | null> {
   if (process.platform === "linux" && process.arch === "x64") {
     const file = import("../../../../node_modules/better-sqlite3/prebuilds/linuxmusl-x64.node", {
