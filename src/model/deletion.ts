@@ -59,7 +59,7 @@ export type DeletedUser = {
   readonly nth: number;
   readonly userId: string | null;
   readonly hash: string;
-  /** Whether calls of this user are refused now, from any source. */
+  /** Whether calls about this user are refused now, from any source. */
   readonly suppressed: boolean;
 };
 

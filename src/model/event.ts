@@ -80,9 +80,9 @@ export type Routed = { readonly deliverTo: readonly string[]; readonly skipped: 
 export type Preview = {
   readonly destination: string;
   readonly gets: boolean;
-  /** The rule that keeps it away; null if it gets it. */
+  /** The rule that excludes it; null if it gets the call. */
   readonly rule: SkipRule | null;
-  /** In words, with what was found in the call. */
+  /** The reason as text, with what was found in the call. */
   readonly why: string;
   /** The payload that it would get by its template; null if it has none, or does not get the call. */
   readonly body: string | null;
