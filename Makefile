@@ -123,6 +123,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## daily work: check format, types a
 	$(BUN) x --bun --no-install biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	$(BUN) x --bun --no-install tsc --noEmit
 	$(BUN) x --bun --no-install tsc --noEmit -p src/dashboard
+	$(BUN) test/prose/lint.ts
 	@# Four at a time also on two cores: the tests of the binary mostly wait.
 	$(BUN) test --no-orphans --parallel=4 --timeout 120000
 	$(ON_POSTGRES) --parallel=2 $(POSTGRES_FLOWS)
