@@ -56,7 +56,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "client/receive/hono.ts": ["model/", "webhook/signature.ts", "hono"],
   "runtime/": ["model/", "prom-client", "@logtape/logtape", "package.json"],
   "cli/": ["model/", "config/", "runtime/", "client/", "webhook/", "wire/", "commander", "valibot"],
-  "cli/schema.ts": ["model/", "config/", "runtime/", "commander", "config.example.yaml", "docs/reference/config.md"],
+  "cli/schema.ts": ["model/", "config/", "runtime/", "commander", "config.example.yaml", "docs/reference/config/"],
   "cli/route.ts": ["model/", "config/", "runtime/", "client/", "wire/", "commander", "accept/try-call.ts"],
   // The places of JSON in its text.
   "cli/types/places.ts": ["model/", "config/", "yaml"],

@@ -4,10 +4,11 @@ import type { ComputationClass } from "../model/audience.ts";
 import { computationDetail, computationList, synced } from "../wire/computations.ts";
 import type { Received } from "../wire/fields.ts";
 import type { ExitCode } from "./command.ts";
-import { complain, type Done, examples } from "./command.ts";
+import { complain, type Done } from "./command.ts";
 import { LIST_TYPES, listPathOf, pathOf, type SyncOptions, syncList, toList, toOne, toResult } from "./computations.ts";
 import { confirm } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type PrintOptions, printAnswer } from "./daemon.ts";
+import { addHelp } from "./help.ts";
 import { format } from "./waiting.ts";
 
 /** `fairlead audience sync | list | show | delete`. */
@@ -15,50 +16,51 @@ export function declareAudience(program: Command, done: Done): void {
   declareComputations(program, done, {
     kind: "audience",
     command: "audience",
+    summary: "sync lists of users, and notify destinations of changes",
     description:
-      "keep audiences in step with lists of their members; receivers are notified of each user who enters or leaves",
-    sync: "compare an audience with the list of all its members, and send a call for each who enters or leaves",
-    remove: "delete an audience; its members get false",
+      "Keep audiences in sync with lists of their members. Destinations get a call for each user who enters or leaves.",
+    sync: "Sync an audience with the list of all its members. Destinations get a call for each user who enters or leaves.",
+    remove: "Delete an audience. Destinations get a call for each member, with the value false.",
     name: "big-spenders",
     file: "members.csv",
     help: AUDIENCE_HELP,
   });
 }
 
-const AUDIENCE_HELP = `The list is CSV with a header (userId), JSON lines or a JSON array of user ids,
-or of objects with a userId; it may end in .gz. It has to be the whole of it:
-users who are missing have left. One that would remove more than half of at least
-100 members is refused unless --allow-shrink says that it is meant. Ctrl-C ends
-the upload, and nothing is changed; what has begun by then, the daemon finishes.`;
+const AUDIENCE_HELP = `The list is CSV with a header (userId), JSON lines, or a JSON array; its elements are user ids, or objects with a userId. It may be compressed (.gz).
+
+The list must be complete: users who are not in it have left. A list that would remove more than half of at least 100 members needs --allow-shrink.`;
 
 /** `fairlead traits sync | list | show | delete`. */
 export function declareTraits(program: Command, done: Done): void {
   declareComputations(program, done, {
     kind: "trait",
     command: "traits",
-    description: "give users the values that were computed for them; receivers are notified of each change",
-    sync: "compare a trait with a list of users and values; a call goes out for each whose value is another one",
-    remove: "delete a trait; its users get null",
+    summary: "sync computed values of users, and notify destinations",
+    description: "Give users values that were computed for them. Destinations get a call for each change.",
+    sync: "Sync a trait with a list of users and values. Destinations get a call for each value that changes.",
+    remove: "Delete a trait. Destinations get a call for each of its users, with the value null.",
     name: "lifetime-value",
     file: "values.jsonl",
     help: TRAITS_HELP,
   });
 }
 
-const TRAITS_HELP = `The list is JSON lines or a JSON array of {"userId": …, "value": …} or of
-[userId, value], or CSV with a header (userId and value, all of it text); it may
-end in .gz. A value is a string, a number, true or false; null takes it away.
-Users who are not in the list keep what they have.`;
+const TRAITS_HELP = `The list is JSON lines or a JSON array of {"userId": …, "value": …} or [userId, value], or CSV with a header (userId and value; the values are text). It may be compressed (.gz). A value is a string, a number, true or false; null removes it.
+
+Users who are not in the list keep their value.`;
 
 /** What differs between `fairlead audience` and `fairlead traits`. */
 type Words = {
   readonly kind: ComputationClass;
   readonly command: string;
+  readonly summary: string;
   readonly description: string;
   readonly sync: string;
   readonly remove: string;
   readonly name: string;
   readonly file: string;
+  /** About the list. */
   readonly help: string;
 };
 
@@ -66,8 +68,10 @@ type PlaceOptions = PrintOptions & { readonly source: string };
 
 /** Declares `fairlead audience` or `fairlead traits` with its commands. */
 function declareComputations(program: Command, done: Done, words: Words): void {
-  const group = program.command(words.command).description(words.description).helpCommand(false);
-  group.addHelpText("after", examples(`fairlead ${words.command} sync ${words.name} ${words.file} --source website`));
+  const { command, summary, description, name, file } = words;
+  const group = program.command(command).summary(summary).description(description).helpCommand(false);
+  const sync = `fairlead ${command} sync ${name} ${file} --source website`;
+  addHelp(group, { examples: [sync, `fairlead ${command} list`] });
   declareSync(group, done, words);
   declareList(group, done, words);
   declareShow(group, done, words);
@@ -77,22 +81,26 @@ function declareComputations(program: Command, done: Done, words: Words): void {
 function declareSync(group: Command, done: Done, { kind, command, sync, name, file, help }: Words): void {
   const declared = group
     .command("sync")
+    .summary(`sync ${kind === "audience" ? "an audience" : "a trait"} with a list`)
     .description(sync)
-    .argument("<name>", `the ${kind}; its name in snake_case is the trait that receivers get`)
-    .argument("<file>", "the list; - is standard input")
-    .requiredOption("--source <name>", "whose users they are")
-    .option("--format <format>", `${Object.keys(LIST_TYPES).join(", ")} (default: by the end of the file's name)`)
+    .argument("<name>", `the ${kind}; in snake_case, the name of the trait that destinations get`)
+    .argument("<file>", "the list; - for standard input")
+    .requiredOption("--source <name>", "the source that the users belong to")
+    .option("--format <format>", `${Object.keys(LIST_TYPES).join(", ")} (default: from the file's name)`)
     .option("--dry-run", "only print what would change")
-    .option("--allow-shrink", "allow it to lose more than half of its users")
+    .option("--allow-shrink", "allow the loss of more than half of the users")
     .option("--json", "print what was done as JSON");
   const lines = [
     `fairlead ${command} sync ${name} ${file} --source website`,
     `fairlead ${command} sync ${name} ${file} --source website --dry-run`,
-    `cat ${file} | fairlead ${command} sync ${name} - --source website --format ${file.replace(/.*\./, "")}`,
   ];
-  addDaemonOptions(declared)
-    .addHelpText("after", `${examples(...lines)}\n\n${help}`)
-    .action((name: string, path: string, options: SyncOptions) => done(syncList({ kind, name }, path, options)));
+  const format = file.replace(/.*\./, "");
+  addHelp(addDaemonOptions(declared), {
+    examples: lines,
+    notes: help,
+    more: "Ctrl-C during the upload changes nothing. Once the upload is complete, the daemon finishes the sync.",
+    moreExamples: [`cat ${file} | fairlead ${command} sync ${name} - --source website --format ${format}`],
+  }).action((name: string, path: string, options: SyncOptions) => done(syncList({ kind, name }, path, options)));
 }
 
 type ListOptions = PrintOptions & { readonly source?: string };
@@ -100,12 +108,13 @@ type ListOptions = PrintOptions & { readonly source?: string };
 function declareList(group: Command, done: Done, { kind, command }: Words): void {
   const declared = group
     .command("list")
-    .description(`list the ${kind}s, the newest first, with their size and their last sync`)
+    .summary(`list the ${kind}s`)
+    .description(`List the ${kind}s, the newest first, each with its size and its last sync.`)
     .option("--source <name>", "only those of this source")
-    .option("--json", "print them as JSON, the newest first");
-  addDaemonOptions(declared)
-    .addHelpText("after", examples(`fairlead ${command} list`, `fairlead ${command} list --source website --json`))
-    .action((options: ListOptions) => done(list(kind, options)));
+    .option("--json", "print them as JSON");
+  addHelp(addDaemonOptions(declared), {
+    examples: [`fairlead ${command} list`, `fairlead ${command} list --source website --json`],
+  }).action((options: ListOptions) => done(list(kind, options)));
 }
 
 function list(kind: ComputationClass, options: ListOptions): Promise<ExitCode> {
@@ -118,13 +127,15 @@ function list(kind: ComputationClass, options: ListOptions): Promise<ExitCode> {
 function declareShow(group: Command, done: Done, { kind, command, name }: Words): void {
   const declared = group
     .command("show")
-    .description(`show one ${kind}, and what its last syncs changed`)
-    .argument("<name>", "which one")
-    .requiredOption("--source <name>", "whose it is")
+    .summary(`show one ${kind} and its last syncs`)
+    .description(`Show one ${kind}, and what its last syncs changed.`)
+    .argument("<name>", `the ${kind}`)
+    .requiredOption("--source <name>", `the source that the ${kind} belongs to`)
     .option("--json", "print it as JSON");
-  addDaemonOptions(declared)
-    .addHelpText("after", examples(`fairlead ${command} show ${name} --source website`))
-    .action((name: string, options: PlaceOptions) => done(show(kind, name, options)));
+  const one = `fairlead ${command} show ${name} --source website`;
+  addHelp(addDaemonOptions(declared), { examples: [one, `${one} --json`] }).action(
+    (name: string, options: PlaceOptions) => done(show(kind, name, options)),
+  );
 }
 
 function show(kind: ComputationClass, name: string, options: PlaceOptions): Promise<ExitCode> {
@@ -139,15 +150,17 @@ type RemoveOptions = PlaceOptions & { readonly silent?: boolean; readonly yes?: 
 function declareRemove(group: Command, done: Done, { kind, command, remove, name }: Words): void {
   const declared = group
     .command("delete")
+    .summary(`delete one ${kind}`)
     .description(remove)
-    .argument("<name>", "which one")
-    .requiredOption("--source <name>", "whose it is")
-    .option("--silent", "do not notify receivers")
-    .option("--yes", "do not ask; needed without a terminal")
+    .argument("<name>", `the ${kind}`)
+    .requiredOption("--source <name>", `the source that the ${kind} belongs to`)
+    .option("--silent", "do not notify destinations")
+    .option("--yes", "do not ask for confirmation; required without a terminal")
     .option("--json", "print what was done as JSON");
-  addDaemonOptions(declared)
-    .addHelpText("after", examples(`fairlead ${command} delete ${name} --source website --yes`))
-    .action((name: string, options: RemoveOptions) => done(removeOne(kind, name, options)));
+  const one = `fairlead ${command} delete ${name} --source website`;
+  addHelp(addDaemonOptions(declared), { examples: [one, `${one} --silent --yes`] }).action(
+    (name: string, options: RemoveOptions) => done(removeOne(kind, name, options)),
+  );
 }
 
 async function removeOne(kind: ComputationClass, name: string, options: RemoveOptions): Promise<ExitCode> {

@@ -15,9 +15,10 @@ import { goLast, keepFilesPrivate } from "../runtime/process.ts";
 import { request } from "../runtime/request.ts";
 import { storedFile } from "../runtime/stored-file.ts";
 import { type DaemonStatus, status } from "../wire/status.ts";
-import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, failed, wrongUsage } from "./command.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, failed, wrongUsage } from "./command.ts";
 import { findOutbox } from "./config-file.ts";
 import { addDaemonOptions, type Daemon, type DaemonOptions, findDaemon, readAnswer, send } from "./daemon.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import {
   type Copied,
   checkOutbox,
@@ -36,27 +37,26 @@ import { onInterrupt, openProgressBar } from "./progress.ts";
 export function declareBackup(program: Command, done: Done): void {
   const command = program
     .command("backup")
-    .description("copy a snapshot of the outbox into one file, and check the copy; the daemon keeps running")
+    .summary("back up the outbox while the daemon runs")
+    .description("Copy the outbox as it is at one moment into one file, and check the copy. The daemon keeps running.")
     .argument("<file>", "the path of the copy")
     .option("--force", "replace an existing file, once the copy is checked")
     .option("--json", "print what was copied as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((file: string, options: BackupOptions) => done(backup(file, options)));
+  addHelp(addDaemonOptions(command), HELP).action((file: string, options: BackupOptions) =>
+    done(backup(file, options)),
+  );
 }
 
-const HELP = `${examples("fairlead backup /var/backups/fairlead.db", "fairlead backup --force --json /mnt/nas/fairlead.db")}
-
-It reads the outbox's file directly, so run it as the daemon's user or as root.
-If the daemon runs and that file was removed, replaced or cut short, the copy of
-what the daemon still has comes through the daemon.
-The copy contains everything that Fairlead stores, but not the config and the
-files of secrets. fairlead restore puts it back.`;
+const HELP: HelpText = {
+  examples: ["fairlead backup /var/backups/fairlead.db", "fairlead backup --force --json /mnt/nas/fairlead.db"],
+  notes: `Run it as the daemon's user or as root, because it reads the outbox file. The copy has everything that Fairlead stores, but not the config and the files of secrets. fairlead restore puts it back.`,
+  more: `If the outbox file was removed, replaced or cut short while the daemon runs, the copy comes through the daemon, which still has the data.`,
+};
 
 type BackupOptions = DaemonOptions & { readonly force?: boolean; readonly json?: boolean };
 
 async function backup(file: string, options: BackupOptions): Promise<ExitCode> {
-  const outbox = findOutbox(options.config, "copy it with pg_dump --format=custom");
+  const outbox = findOutbox(options.config, "back it up with pg_dump --format=custom");
   if ("code" in outbox) return complain(outbox);
   const target = resolve(file);
   const refusal = judgeTarget(target, { outbox: outbox.path, force: options.force === true });
@@ -74,7 +74,8 @@ async function backup(file: string, options: BackupOptions): Promise<ExitCode> {
     holder,
     target,
     begin: () => beginOwnFile(target, process.pid),
-    stepped: ({ done, total }) => bar.show({ done: inMb(done), total: inMb(total), elapsed: clock.now() - began }),
+    stepped: ({ done, total }) => bar.show({ done, total, unit: "bytes", elapsed: clock.now() - began }),
+    checking: () => bar.stage("checking the copy"),
     signal: interrupt.signal,
   });
   unhook();
@@ -87,23 +88,19 @@ async function backup(file: string, options: BackupOptions): Promise<ExitCode> {
   return EXIT.done;
 }
 
-function inMb(bytes: number): number {
-  return Math.round(bytes / MB);
-}
-
 type Place = { readonly outbox: string; readonly force: boolean };
 
 /** Why the copy cannot be written to this path; null if it can be. */
 function judgeTarget(target: string, { outbox, force }: Place): Complaint | null {
   const there = storedFile(target);
   if (storedFile(dirname(target))?.kind !== "folder") return wrongUsage(`there is no folder ${dirname(target)}`);
-  if (there?.kind === "folder") return wrongUsage(`${target} is a folder; name the file in it that is to be written`);
+  if (there?.kind === "folder") return wrongUsage(`${target} is a folder; name a file in it`);
   if (there?.kind === "other") return wrongUsage(`${target} is a device or a pipe; a copy must be a file`);
   const own = ["", "-wal", "-shm", ".lock"].map((end) => `${outbox}${end}`);
   const isOwn = own.some((path) => path === target || (there && storedFile(path)?.identity === there.identity));
   if (isOwn) return wrongUsage(`${target} is the outbox itself; name another file`);
   if (there === null || force) return null;
-  return wrongUsage(`file_exists: ${target} already exists; name another file, or replace it with --force`);
+  return wrongUsage(`file_exists: ${target} exists already; name another file, or replace it with --force`);
 }
 
 export type CopyJob = {
@@ -113,6 +110,8 @@ export type CopyJob = {
   /** Creates the file under a temporary name. */
   readonly begin: () => NewFile;
   readonly stepped: (copied: Copied) => void;
+  /** Called before the copy is checked, which may take long. */
+  readonly checking: () => void;
   /** Set if the outbox's file is gone and only the daemon still has its content. */
   readonly holder: Holder | null;
   /** Aborts the copy. */
@@ -132,7 +131,7 @@ export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
   let source: OutboxFile | null = null;
   try {
     const lost = await lossInLog(outbox.path);
-    if (lost !== null) return failed(`store_damaged: ${lost}. A copy would be without them: ${KEEP_AS_IT_IS}`);
+    if (lost !== null) return failed(`store_damaged: ${lost}. A copy would lack them: ${KEEP_AS_IT_IS}`);
     source = await openOutbox(outbox.path);
     return await copyFrom(source, job);
   } catch (error) {
@@ -144,10 +143,10 @@ export async function backUp(job: CopyJob): Promise<Backup | Complaint> {
 }
 
 const NOT_THERE =
-  "the first start creates it; if it was removed while the daemon runs, name the daemon with --admin: it still has the outbox open";
+  "the first start creates it; if it was removed while the daemon runs, name the daemon with --admin: it still has the data";
 
 const KEEP_AS_IT_IS =
-  "copy the outbox and its -wal as they are, while no daemon runs; the next start continues with what is left, which can be backed up then";
+  "stop the daemon, and copy the outbox and its -wal by hand; the next start continues with the rest, which can then be backed up";
 
 async function copyFrom(source: OutboxFile, job: CopyJob): Promise<Backup | Complaint> {
   const { outbox, target, signal } = job;
@@ -165,7 +164,7 @@ async function copyFrom(source: OutboxFile, job: CopyJob): Promise<Backup | Comp
   };
   const file = job.begin();
   try {
-    return keep(file, await source.copyTo(file, { subject: "the copy", stepped }));
+    return keep(file, await source.copyTo(file, { subject: "the copy", stepped, checking: job.checking }));
   } finally {
     file.drop();
   }
@@ -182,8 +181,8 @@ function longestLog({ size }: OutboxFile, { maxSize }: Config["outbox"]): number
 
 function tooMuchTraffic(log: number): string {
   return (
-    `log_too_long: so much comes in that the daemon's log has ${formatSize(log)} already, and it cannot ` +
-    "shrink before the copy is done; try again when there is less, or copy to a faster disk"
+    `log_too_long: the daemon's write-ahead log has grown to ${formatSize(log)} during the copy, and cannot shrink until ` +
+    "the copy is done; try again when fewer calls come in, or copy to a faster disk"
   );
 }
 
@@ -202,7 +201,12 @@ const LONGEST: Ms = 12 * HOUR;
 const UNFLUSHED = 8 * MB;
 
 /** A running daemon whose outbox file is gone, and what happened to the file. */
-export type Holder = { readonly daemon: Daemon; readonly gone: NonNullable<DaemonStatus["outbox"]["gone"]> };
+export type Holder = {
+  readonly daemon: Daemon;
+  readonly gone: NonNullable<DaemonStatus["outbox"]["gone"]>;
+  /** Bytes of the outbox. */
+  readonly used: number;
+};
 
 /** The running daemon, if it reports that its outbox is gone: it then has another file open than the one at the path. */
 async function findHolder(options: DaemonOptions): Promise<Holder | null> {
@@ -210,14 +214,18 @@ async function findHolder(options: DaemonOptions): Promise<Holder | null> {
   if ("code" in daemon) return null;
   const question = { path: "/api/status", by: { method: "GET", timeout: PATIENCE }, answer: status };
   const answer = readAnswer(await send(daemon, question), { daemon, question });
-  const gone = "value" in answer ? answer.value.outbox.gone : null;
-  return gone ? { daemon, gone } : null;
+  if (!("value" in answer)) return null;
+  const { gone, used } = answer.value.outbox;
+  return gone ? { daemon, gone, used } : null;
 }
 
-async function copyFromDaemon(holder: Holder, { begin }: CopyJob): Promise<Backup | Complaint> {
-  const file = begin();
+async function copyFromDaemon(holder: Holder, job: CopyJob): Promise<Backup | Complaint> {
+  const file = job.begin();
   try {
-    return (await downloadFrom(holder, file)) ?? keep(file, await checkOutbox(file.path, "the copy"));
+    const refused = await downloadFrom(holder, file, job.stepped);
+    if (refused !== null) return refused;
+    job.checking();
+    return keep(file, await checkOutbox(file.path, "the copy"));
   } catch (error) {
     return failed(messageOf(error));
   } finally {
@@ -226,11 +234,17 @@ async function copyFromDaemon(holder: Holder, { begin }: CopyJob): Promise<Backu
 }
 
 /** Downloads what the daemon still has of its outbox into a file. Answers why it cannot; null on success. */
-async function downloadFrom({ daemon }: Holder, file: NewFile): Promise<Complaint | null> {
+async function downloadFrom(
+  { daemon, used }: Holder,
+  file: NewFile,
+  stepped: CopyJob["stepped"],
+): Promise<Complaint | null> {
   const authorization = daemon.token && { Authorization: `Bearer ${daemon.token.secret.reveal()}` };
-  let unflushed = 0;
+  let [unflushed, done] = [0, 0];
   function receive(piece: Uint8Array): void {
     file.write(piece);
+    done += piece.length;
+    stepped({ done, total: Math.max(done, used) });
     unflushed += piece.length;
     if (unflushed < UNFLUSHED) return;
     file.flush();
@@ -259,13 +273,13 @@ function toWords(
   { file, from, took, now, gone }: About & { readonly now: number },
 ): string {
   const size = `${formatSize(bytes)} in ${formatDuration(took)}`;
-  const words = `to ${printable(file)}: ${size}, and checked.\n${contentsWords(contents, now)}`;
+  const words = `to ${printable(file)}: ${size}; the copy is checked.\n${contentsWords(contents, now)}`;
   if (gone === null) return `Copied ${printable(from)} ${words}`;
   const [path, what] = [printable(gone.path), printable(gone.what)];
   return [
-    `Copied what the daemon still has of ${printable(from)} ${words}`,
-    `${path} was ${what} while the daemon runs; calls are refused since ${printable(gone.since)}.`,
-    `Now stop the daemon, run fairlead restore --force ${printable(file)}, and start it.`,
+    `Copied the data that the daemon still has of ${printable(from)} ${words}`,
+    `${path} was ${what} while the daemon runs. It has refused calls since ${printable(gone.since)}.`,
+    `Now stop the daemon, run fairlead restore --force ${printable(file)}, and start the daemon.`,
   ].join("\n");
 }
 
@@ -276,7 +290,7 @@ function toJson({ bytes, contents }: Backup, { file, from, took, gone }: About):
 /** The contents of a store, in lines. `now`: by the wall clock. */
 export function contentsWords(contents: Contents, now: number): string {
   const { events, newestAt, deliveries, computations, suppressed } = contents;
-  const newest = newestAt === null ? "" : `, the newest of ${formatTime(newestAt)} (${ageOf(newestAt, now)})`;
+  const newest = newestAt === null ? "" : `, the newest from ${formatTime(newestAt)} (${ageOf(newestAt, now)})`;
   const states = Object.entries(deliveries).map(([state, count]) => `${count} ${state}`);
   return [
     `  events      ${events}${newest}`,

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { printable } from "../client/show.ts";
 import { explainYaml, listSettings } from "../config/explain.ts";
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { child, listOf, mapOf } from "../config/tree.ts";
@@ -7,23 +8,28 @@ import { createResolve } from "../runtime/config-files.ts";
 import { aliasOf, spaceFor } from "../runtime/disk.ts";
 import { print } from "../runtime/output.ts";
 import { isFolder, isInOpenFolders } from "../runtime/stored-file.ts";
-import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode } from "./command.ts";
 import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
+import { addHelp, type HelpText } from "./help.ts";
+import { paint } from "./paint.ts";
 
 /** `fairlead check`: reports every problem of a config without starting anything. */
 export function declareCheck(program: Command, done: Done): void {
-  program
+  const command = program
     .command("check")
-    .description("check the config, and print all its problems")
+    .summary("check the config file and print every problem")
+    .description("Check the config file and print every problem with its line. Starts nothing.")
     .option(...CONFIG_OPTION)
-    .option("--explain", "print every key with the value in force and where it comes from; secrets as ***")
-    .option("--json", "print the problems, or with --explain the keys, as JSON")
-    .addHelpText(
-      "after",
-      examples("fairlead check --config config.yaml && systemctl reload fairlead", "fairlead check --explain"),
-    )
-    .action((options: CheckOptions) => done(check(options)));
+    .option("--explain", "print every key with its value and where the value comes from")
+    .option("--json", "print the problems as JSON; with --explain, the keys");
+  addHelp(command, HELP).action((options: CheckOptions) => done(check(options)));
 }
+
+const HELP: HelpText = {
+  examples: ["fairlead check && fairlead reload", "fairlead check --config new.yaml --explain"],
+  notes:
+    "Secrets are printed as ***. The exit code is 0 if the config is valid, with or without warnings, and 78 if not.",
+};
 
 type CheckOptions = { readonly config?: string; readonly explain?: boolean; readonly json?: boolean };
 
@@ -60,14 +66,14 @@ function explain(inspected: Loaded, file: string, { json }: CheckOptions): void 
 }
 
 function headOf(file: string): string {
-  return `# ${file}: every key with the value in force, and where it comes from. Secrets are ***.`;
+  return `# ${file}: every key, its value, and where the value comes from. Secrets are ***.`;
 }
 
 function report(inspected: Loaded, file: string, valid: boolean): void {
   printProblems(inspected.problems);
   // No error and no config: something, such as a credential, could not be checked.
-  const reservation = inspected.config ? "" : ", as far as it can be checked here";
-  if (valid) print(`${file} is valid${reservation}: ${summary(inspected)}`);
+  const reservation = inspected.config ? "" : ", as far as this user can check it";
+  if (valid) print(`${printable(file)} ${paint.good("is valid")}${reservation}: ${summary(inspected)}`);
 }
 
 /** What a config contains, as `1 source, 2 destinations, 2 webhooks`, and in how many other files. */

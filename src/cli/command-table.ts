@@ -1,5 +1,5 @@
-import type { EventEmitter } from "node:events";
 import type { Argument, Command, Help, Option } from "commander";
+import { helpTextOf, TOPICS } from "./help.ts";
 
 /** The kind of value that an option or an argument takes, for completion in shells. */
 export type Value =
@@ -32,28 +32,37 @@ export type CommandRow = {
   /** Its name, preceded by its parents', without `fairlead`; empty for the program itself. */
   readonly path: readonly string[];
   readonly usage: string;
+  /** A few words, for lists. */
+  readonly summary: string;
+  /** Sentences. */
   readonly description: string;
   /** Its heading in the help of its parent. */
   readonly heading: string;
   readonly options: readonly OptionRow[];
   readonly args: readonly ArgumentRow[];
   readonly commands: readonly CommandRow[];
-  /** The end of --help, with examples and notes. */
-  readonly after: string;
+  readonly examples: readonly string[];
+  /** Paragraphs that an empty line separates; indented ones keep their lines. */
+  readonly notes: string;
+  /** The same, and more examples: not in --help, but in the man page and the reference of commands. */
+  readonly more: string;
+  readonly moreExamples: readonly string[];
 };
 
 /** The content of --help as data, for the man page and completion scripts. */
 export function describeCommand(command: Command, path: readonly string[] = []): CommandRow {
   const help = command.createHelp();
+  const { examples, notes = "", more = "", moreExamples = [] } = helpTextOf(command);
   return {
     path,
     usage: help.commandUsage(command),
+    summary: help.subcommandDescription(command),
     description: command.description(),
     heading: headingOf(command.helpGroup(), "Commands:"),
     options: help.visibleOptions(command).map((option) => describeOption(option, help)),
     args: help.visibleArguments(command).map((argument) => describeArgument(argument, { help, command })),
     commands: help.visibleCommands(command).map((one) => describeCommand(one, [...path, one.name()])),
-    after: afterHelp(command),
+    ...{ examples, notes, more, moreExamples },
   };
 }
 
@@ -81,13 +90,18 @@ function describeOption(option: Option, help: Help): OptionRow {
 
 function describeArgument(argument: Argument, { help, command }: { help: Help; command: Command }): ArgumentRow {
   const ofHelp = argument.name() === "command" && command.parent;
-  const words = ofHelp ? help.visibleCommands(ofHelp).map((one) => one.name()) : argument.argChoices;
+  const words = ofHelp ? wordsOfHelp(ofHelp, help) : argument.argChoices;
   return {
     name: help.argumentTerm(argument),
     description: help.argumentDescription(argument),
     variadic: argument.variadic,
     value: guessValue(argument.name(), words),
   };
+}
+
+/** What `fairlead help` takes. */
+function wordsOfHelp(program: Command, help: Help): readonly string[] {
+  return ["all", ...TOPICS.map(({ name }) => name), ...help.visibleCommands(program).map((one) => one.name())];
 }
 
 function guessValue(placeholder: string, words: readonly string[] | undefined): Value {
@@ -102,14 +116,4 @@ const DESTINATIONS = /^(old|new|destination\b.*)$/;
 
 function headingOf(heading: string | undefined, otherwise: string): string {
   return (heading || otherwise).replace(/:$/, "");
-}
-
-/** Commander keeps this text only in event listeners, and its types hide that it is an emitter. */
-function afterHelp(command: Command): string {
-  let text = "";
-  const write = (part: string): void => {
-    text += part;
-  };
-  (command as unknown as EventEmitter).emit("afterHelp", { error: false, command, write });
-  return text.trim();
 }

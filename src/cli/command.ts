@@ -1,17 +1,13 @@
 import type { Command } from "commander";
 import { printable } from "../client/show.ts";
 import { printError } from "../runtime/output.ts";
+import { paint, widthOf } from "./paint.ts";
 
 /** Adds a command to the program. The file of each command exports one such function. */
 export type Declare = (program: Command, done: Done) => void;
 
 /** Gets the exit code of the command that was run, or a promise of it. */
 export type Done = (code: ExitCode | Promise<ExitCode>) => Promise<void>;
-
-/** The examples at the end of a command's help, one per line. */
-export function examples(...lines: readonly string[]): string {
-  return `\n${lines.length === 1 ? "Example" : "Examples"}:\n${lines.map((line) => `  ${line}`).join("\n")}`;
-}
 
 /** What a command's exit code says. 78 is the sysexits code for a configuration error: systemd need not restart. */
 export const EXIT = { done: 0, failed: 1, usage: 2, config: 78 } as const;
@@ -42,9 +38,10 @@ export function complainAsJson(json: boolean): void {
   asJson = json;
 }
 
-/** Prints a complaint on standard error. Returns its exit code. */
+/** Prints a complaint on standard error. Returns its exit code. A server may have worded a part of it. */
 export function complain(complaint: Complaint): ExitCode {
-  printError(asJson ? `${toJson(complaint)}\n` : `fairlead: ${complaint.message}\n`);
+  const message = complaint.message.split("\n").map(printable).join("\n");
+  printError(asJson ? `${toJson(complaint)}\n` : `${paint.bad("fairlead:", "err")} ${message}\n`);
   return complaint.code;
 }
 
@@ -63,11 +60,12 @@ export function toJson({ code, message, error = ERRORS[code], more }: Complaint)
   return printable(JSON.stringify({ success: false, code: error, message, ...more }));
 }
 
-/** Aligns rows in columns. Numbers are left-aligned: people look for the one that is not 0. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
+/** Aligns rows in columns, below a head if there is one. Numbers are left-aligned: people look for the one that is not 0. */
+export function table(head: readonly string[] | null, rows: readonly (readonly string[])[]): string {
+  const all = head === null ? rows : [head.map((cell) => paint.faint(cell)), ...rows];
+  const widths = (all[0] ?? []).map((_, column) => Math.max(...all.map((row) => widthOf(row[column] ?? ""))));
+  return all
+    .map((row) => row.map((cell, column) => `${cell}${" ".repeat((widths[column] ?? 0) - widthOf(cell))}`).join("  "))
     .map((line) => line.trimEnd())
     .join("\n");
 }

@@ -1,6 +1,6 @@
 import { Argument, type Command } from "commander";
 import { print } from "../runtime/output.ts";
-import { type Done, EXIT, examples } from "./command.ts";
+import { type Done, EXIT } from "./command.ts";
 import {
   type ArgumentRow,
   type CommandRow,
@@ -10,6 +10,7 @@ import {
   type OptionRow,
   type Value,
 } from "./command-table.ts";
+import { addHelp } from "./help.ts";
 
 /** The completion script of each shell. */
 export const COMPLETIONS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const satisfies Record<
@@ -20,21 +21,22 @@ type Shell = keyof typeof COMPLETIONS;
 
 /** `fairlead completion SHELL`: prints the completion script for a shell. */
 export function declareCompletion(program: Command, done: Done): void {
-  program
+  const command = program
     .command("completion")
-    .description("print the script that completes commands and options in a shell; packages install it")
-    .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(COMPLETIONS)))
-    .addHelpText("after", HELP)
-    .action((shell: Shell) => {
-      print(COMPLETIONS[shell](describeCommand(program)).trimEnd());
-      return done(EXIT.done);
-    });
+    .summary("print the completion script of a shell")
+    .description("Print the script that completes commands, options and names in a shell. Packages install it.")
+    .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(Object.keys(COMPLETIONS)));
+  addHelp(command, {
+    examples: [
+      "source <(fairlead completion bash)",
+      "fairlead completion fish > ~/.config/fish/completions/fairlead.fish",
+    ],
+    notes: "Put the first line into ~/.bashrc; for zsh, with zsh in the place of bash, into ~/.zshrc after compinit.",
+  }).action((shell: Shell) => {
+    print(COMPLETIONS[shell](describeCommand(program)).trimEnd());
+    return done(EXIT.done);
+  });
 }
-
-const HELP = examples(
-  "source <(fairlead completion bash)      # in ~/.bashrc; for zsh in ~/.zshrc, after compinit",
-  "fairlead completion fish > ~/.config/fish/completions/fairlead.fish",
-);
 
 /** The completion script for bash. It needs nothing but bash. */
 export function bashCompletion(program: CommandRow): string {
@@ -176,7 +178,7 @@ complete -c fairlead -f
 function fishLines({ path, options, args, commands }: CommandRow): readonly string[] {
   const at = `complete -c fairlead -n ${fishQuote(`__fairlead_at ${fishQuote(path.join(" "))}`)}`;
   return [
-    ...commands.map((one) => `${at} -a ${one.path.at(-1)} -d ${fishQuote(one.description)}`),
+    ...commands.map((one) => `${at} -a ${one.path.at(-1)} -d ${fishQuote(one.summary)}`),
     ...args.flatMap(({ value, description }) => {
       if (value.kind === "file") return [`${at} -F`];
       if (value.kind === "names") return [`${at} -a ${fishQuote(fishNames(value.of))} -d ${fishQuote(description)}`];
@@ -242,7 +244,7 @@ function zshLeaf(row: CommandRow, specs: readonly string[]): string {
 }
 
 function zshParent(row: CommandRow, specs: readonly string[]): string {
-  const listed = row.commands.map((one) => zshQuote(`${one.path.at(-1)}:${one.description}`));
+  const listed = row.commands.map((one) => zshQuote(`${one.path.at(-1)}:${one.summary}`));
   const cases = row.commands.map((one) => `      ${one.path.at(-1)}) ${zshName(one)} && ret=0 ;;`);
   return `${zshName(row)}() {
   local curcontext="$curcontext" state line ret=1

@@ -26,14 +26,16 @@ type Place = { readonly kind: ComputationClass; readonly name: string };
 
 /** Sends a list to the daemon, shows the progress, and waits until all its changes are in the outbox. */
 export async function syncList(place: Place, file: string, options: SyncOptions): Promise<ExitCode> {
-  const bar = openCounter(createClock());
+  const bar = openCounter(createClock(), { label: "uploading", unit: "bytes" });
   const sent = await send(place, { file, options, bar });
   if ("code" in sent) {
     bar.clear();
     return complain(sent);
   }
-  const done = await follow(place, { result: sent, options, bar });
   bar.clear();
+  const changes = openCounter(createClock(), { label: "changes" });
+  const done = await follow(place, { result: sent, options, bar: changes });
+  changes.clear();
   if ("code" in done) return complain(done);
   print(options.json ? printable(JSON.stringify(done)) : toResult(place.kind, place.name, done));
   return EXIT.done;
@@ -47,7 +49,11 @@ async function send({ kind, name }: Place, { file, options, bar }: Sending): Pro
   const opened = await openBytes(file === "-" ? null : file);
   if (!opened.ok) return { code: EXIT.usage, message: `cannot read ${file}: ${opened.why}` };
   const { source } = opened;
-  const body = { source, sent: (bytes: number) => bar.show(bytes, source.size) };
+  const sent = (bytes: number): void => {
+    if (bytes === source.size) bar.stage("the daemon compares the list");
+    else bar.show(bytes, source.size);
+  };
+  const body = { source, sent };
   const query = new URLSearchParams({
     ...(options.dryRun && { dryRun: "1" }),
     ...(options.allowShrink && { allowShrink: "1" }),
@@ -95,7 +101,7 @@ function headersFor(file: string, format: string | undefined): Readonly<Record<s
     const words = Object.keys(LIST_TYPES).join(", ");
     return {
       code: EXIT.usage,
-      message: `name the format of ${file === "-" ? "standard input" : file} with --format: ${words}`,
+      message: `cannot tell the format of ${file === "-" ? "standard input" : file}; name it with --format: ${words}`,
     };
   }
   return { "Content-Type": type, ...(isGzip && { "Content-Encoding": "gzip" }) };
@@ -129,7 +135,7 @@ export function toResult(kind: ComputationClass, name: string, result: Synced): 
   const what = `${kind} ${printable(name)} (${printable(result.key ?? "")})`;
   if (result.sync === null) return `Dry run: ${counts}; the ${what} would have ${size}.`;
   if (result.sync.state === "finished") return `${counts}; the ${what} has ${size}.`;
-  return `${counts}; the ${what} will have ${size}: ${format(result.sync.done)} of the changes are in the outbox, the others follow.`;
+  return `${counts}; the ${what} will have ${size}: ${format(result.sync.done)} changes are in the outbox, the others follow.`;
 }
 
 /** One line each. `now`: by the wall clock. */
@@ -142,7 +148,7 @@ export function toList(kind: ComputationClass, all: readonly Computation[], now:
     format(size),
     ...(lastSync === null ? ["never", ""] : [whenOf(lastSync, now), countsOf(lastSync, kind)]),
   ]);
-  return table([["source", kind, "key", "users", "last sync", "changes"], ...rows]);
+  return table(["source", kind, "key", "users", "last sync", "changes"], rows);
 }
 
 /** Everything about one computation. */
@@ -155,11 +161,11 @@ export function toOne(one: Computation, syncs: readonly Sync[], now: number): st
     tookOf(sync),
   ]);
   return [
-    `${one.class.padEnd(8)}  ${printable(one.name)}`,
+    `${printable(one.class).padEnd(8)}  ${printable(one.name)}`,
     `source    ${printable(one.source)}`,
     `key       ${printable(one.key)}, ${printable(one.id)}`,
     `users     ${format(one.size)}`,
-    ...(rows.length === 0 ? [] : ["", table([["sync", "kind", "when", "changes", "took"], ...rows])]),
+    ...(rows.length === 0 ? [] : ["", table(["sync", "kind", "when", "changes", "took"], rows)]),
   ].join("\n");
 }
 

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { printable } from "../client/show.ts";
 import { explainInSteps } from "../config/explain.ts";
 import { loadConfig } from "../config/load.ts";
 import { readOutboxPart } from "../config/parts.ts";
@@ -13,12 +14,10 @@ import { howToRead } from "../runtime/file-error.ts";
 import { printError } from "../runtime/output.ts";
 import { isFolder, isInOpenFolders } from "../runtime/stored-file.ts";
 import { type Complaint, complain, EXIT } from "./command.ts";
+import { paint } from "./paint.ts";
 
 /** The option of every command that reads the config. */
-export const CONFIG_OPTION = [
-  "--config <file>",
-  "the config file (else $FAIRLEAD_CONFIG, ./config.yaml, /etc/fairlead/config.yaml)",
-] as const;
+export const CONFIG_OPTION = ["--config <file>", "the config file (see fairlead help connection)"] as const;
 
 export type ConfigText =
   | { readonly kind: "read"; readonly file: string; readonly text: string; readonly worldReadable: boolean }
@@ -34,7 +33,8 @@ type Unreadable = {
 export function openConfigFile(named: string | undefined): ConfigText {
   const file = findConfigFile(named);
   if (file === null) {
-    const message = "there is no config file; write ./config.yaml (see config.example.yaml) or name one with --config";
+    const message =
+      "there is no config file: neither $FAIRLEAD_CONFIG nor ./config.yaml nor /etc/fairlead/config.yaml; name one with --config, or write one (fairlead schema --example prints an example)";
     return { kind: "unreadable", message, remedy: null };
   }
   const text = readConfigFile(file);
@@ -62,7 +62,7 @@ export function requireConfig(
 ): { readonly file: string; readonly config: Config; readonly explain: Explain } | null {
   const opened = openConfigFile(named);
   if (opened.kind === "unreadable") {
-    const remedy = opened.remedy && "the user that runs the daemon must be able to read it";
+    const remedy = opened.remedy && "let the user that runs the daemon read it";
     complain(complaintOfFile({ ...opened, remedy }));
     return null;
   }
@@ -75,7 +75,15 @@ export function requireConfig(
 }
 
 export function printProblems(problems: readonly Problem[]): void {
-  for (const problem of problems) printError(`${formatProblem(problem)}\n`);
+  for (const problem of problems) printError(`${problemText(problem)}\n`);
+}
+
+/** A problem for standard error: its message, and the line with a caret, if there is one. Its text comes from a file. */
+export function problemText(problem: Problem): string {
+  const color = problem.severity === "warning" ? paint.warning : paint.bad;
+  const [message = "", line, caret] = formatProblem(problem).split("\n").map(printable);
+  const place = line === undefined || caret === undefined ? [] : [line, color(caret, "err")];
+  return [color(message, "err"), ...place].join("\n");
 }
 
 /** The settings of the outbox. The secrets of the other sections need not be readable. */
@@ -91,6 +99,6 @@ export function readOutbox(named: string | undefined): Config["outbox"] | Compla
 export function findOutbox(named: string | undefined, instead: string): Config["outbox"] | Complaint {
   const outbox = readOutbox(named);
   if ("code" in outbox || outbox.postgres === null) return outbox;
-  const message = `the outbox is a database, and no file (${outbox.path}): ${instead}`;
+  const message = `the outbox is a database, not a file (${outbox.path}): ${instead}`;
   return { code: EXIT.usage, message, error: "outbox_is_database" };
 }

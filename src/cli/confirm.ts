@@ -3,13 +3,13 @@ import { printError } from "../runtime/output.ts";
 import type { Complaint } from "./command.ts";
 import { EXIT } from "./command.ts";
 
-/** What is about to happen, such as `7 deliveries wait for old`, and the question, such as `Discard them?`. */
+/** What is about to happen, such as `7 deliveries are waiting for old`, and the question, such as `Discard them?`. */
 export type Plan = { readonly about: string; readonly question: string };
 
 /** Asks for confirmation. Answers why not to continue, or null. */
 export async function confirm({ about, question }: Plan): Promise<Complaint | null> {
   if (!isInputTerminal())
-    return { code: EXIT.usage, message: `${about}; confirm with --yes: ${question}`, error: "not_confirmed" };
+    return { code: EXIT.usage, message: `${about}. ${question} Add --yes to confirm`, error: "not_confirmed" };
   printError(`${about}. ${question} [y/N] `);
   const answer = await readLine();
   if (answer === null) printError("\n");

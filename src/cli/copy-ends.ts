@@ -58,7 +58,7 @@ function copyOut({ path: named }: FilePlace, to: DatabasePlace, work: CopyWork):
   const path = realPathOf(named);
   return whileLocked(path, { owner: file, work }, async () => {
     const lost = await lossInLog(path);
-    if (lost !== null) return refused("store_damaged", `${lost}. A copy would be without them: ${START_FIRST}`);
+    if (lost !== null) return refused("store_damaged", `${lost}. A copy would lack them: ${START_FIRST}`);
     const db = await actAs(file, () => openSource(path));
     try {
       return await withDatabase(to, work, async (postgres) => {
@@ -72,14 +72,16 @@ function copyOut({ path: named }: FilePlace, to: DatabasePlace, work: CopyWork):
   });
 }
 
-const START_FIRST = "the next start of Fairlead goes on with what is left, which can be copied then";
+const START_FIRST = "the next start of Fairlead continues with the rest, which can then be copied";
 
 async function openSource(path: string): Promise<Database> {
   const db = await openExisting(path);
   try {
     const schema = schemaOf(db, SCHEMA_VERSION);
     if (schema === SCHEMA_VERSION) return db;
-    throw new Error(`${path} has schema ${schema}: start Fairlead with it once, which brings it to ${SCHEMA_VERSION}`);
+    throw new Error(
+      `${path} has schema ${schema}: start Fairlead with it once, which upgrades it to ${SCHEMA_VERSION}`,
+    );
   } catch (error) {
     db.close();
     throw error;
@@ -92,7 +94,7 @@ function copyBack(from: DatabasePlace, { path }: FilePlace, work: CopyWork): Pro
   if (folder?.kind !== "folder") return Promise.resolve(failed(`there is no folder ${dirname(path)}`));
   const there = [path, logOf(path)].find((name) => (storedFile(name)?.size ?? 0) > 0);
   if (there !== undefined) {
-    const message = `there is an outbox already (${there}), and a copy needs a new file: name another, or move that one away`;
+    const message = `there is an outbox already (${there}); name a new file, or move that one away`;
     return Promise.resolve(refused("target_not_empty", message));
   }
   return whileLocked(path, { owner: folder, work }, () =>
@@ -166,7 +168,7 @@ async function withDatabase<T>({ postgres }: DatabasePlace, { clock }: CopyWork,
 /** Sequences are set by the owner of the tables alone. */
 async function notOwner(postgres: Postgresql, { url }: DatabasePlace): Promise<Complaint | null> {
   if (await mayChange(postgres)) return null;
-  const message = `the role of ${url} does not own the tables, and only their owner can fill them: name it with --to, as in postgres://OWNER@…`;
+  const message = `the role of ${url} does not own the tables, and only their owner can fill them; name the owner with --to, as postgres://OWNER@…`;
   return refused("grants_missing", message);
 }
 

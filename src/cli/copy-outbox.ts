@@ -8,38 +8,37 @@ import { createClock } from "../runtime/clock.ts";
 import { print, printError } from "../runtime/output.ts";
 import { keepFilesPrivate } from "../runtime/process.ts";
 import { STATES } from "../wire/deliveries.ts";
-import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, table, wrongUsage } from "./command.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, table, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION, readOutbox } from "./config-file.ts";
 import type { copyBetween, Ends, Place } from "./copy-ends.ts";
+import { addHelp, type HelpText } from "./help.ts";
+import { paint } from "./paint.ts";
 import { onInterrupt, openProgressBar } from "./progress.ts";
 
 /** `fairlead copy-outbox`: moves the outbox from a file to a database, or back. */
 export function declareCopyOutbox(program: Command, done: Done): void {
-  program
+  const command = program
     .command("copy-outbox")
-    .description(
-      "copy the outbox from an SQLite file to PostgreSQL, or back; an interrupted copy is continued. No daemon may run",
-    )
-    .option("--from <outbox>", "the outbox to copy: a file, or postgres://… (else that of the config)")
-    .option("--to <outbox>", "where to: a new file, or postgres://… (else the outbox of the config)")
+    .summary("copy the outbox between SQLite and PostgreSQL")
+    .description("Copy the outbox from an SQLite file to PostgreSQL, or back. Stop all daemons first.")
+    .option("--from <outbox>", "the outbox to copy: a file or postgres://… (default: outbox of the config)")
+    .option("--to <outbox>", "the copy: a new file or postgres://… (default: outbox of the config)")
     .option(...CONFIG_OPTION)
-    .option("--json", "print what was copied as JSON")
-    .addHelpText("after", HELP)
-    .action((options: CopyOptions) => done(copy(options)));
+    .option("--json", "print what was copied as JSON");
+  addHelp(command, HELP).action((options: CopyOptions) => done(copy(options)));
 }
 
-const HELP = `${examples(
-  "fairlead copy-outbox --from /var/lib/fairlead/fairlead.db",
-  "fairlead copy-outbox --from fairlead.db --to postgres://fairlead@db.example.com/fairlead?sslmode=verify-full",
-  "fairlead copy-outbox --to /var/lib/fairlead/fairlead.db",
-)}
-
-Stop all daemons first. If it is interrupted, run it again: it goes on where it was.
-Everything goes along: events with their numbers, deliveries and their attempts, the
-messageIds of the last 24 hours, pauses, deletions, suppressed users, audiences.
-
-The arguments of a process are visible to all users of the machine. Keep the password
-out of them: in the config (outbox.url), in PGPASSWORD, or in the file of PGPASSFILE.`;
+const HELP: HelpText = {
+  examples: [
+    "fairlead copy-outbox --from /var/lib/fairlead/fairlead.db",
+    "fairlead copy-outbox --to /var/lib/fairlead/fairlead.db",
+  ],
+  notes: `If it is interrupted, run it again: it continues. Keep passwords out of the arguments, which all users of the machine can see: use outbox.url of the config, PGPASSWORD or PGPASSFILE.`,
+  more: `Everything is copied: events with their numbers, deliveries and their attempts, the messageIds of the last 24 hours, pauses, deletions, suppressed users, audiences and traits.`,
+  moreExamples: [
+    "fairlead copy-outbox --from fairlead.db --to postgres://fairlead@db.example.com/fairlead?sslmode=verify-full",
+  ],
+};
 
 type CopyOptions = {
   readonly from?: string;
@@ -59,12 +58,15 @@ async function copy(options: CopyOptions): Promise<ExitCode> {
   const bar = openProgressBar(clock);
   const interrupt = new AbortController();
   const unhook = onInterrupt(() => interrupt.abort());
+  bar.stage("counting");
   const result = await ways.copyBetween(ends, {
     clock,
     pid: process.pid,
     signal: interrupt.signal,
-    stepped: ({ done, total, began: before }) =>
-      bar.show({ done, total, began: { done: before, share: before / total }, elapsed: clock.now() - began }),
+    stepped({ done, total, began: before }) {
+      if (done >= total) bar.stage("counting both outboxes");
+      else bar.show({ done, total, began: { done: before, share: before / total }, elapsed: clock.now() - began });
+    },
   });
   unhook();
   bar.clear();
@@ -78,7 +80,7 @@ async function copy(options: CopyOptions): Promise<ExitCode> {
 function findEnds(options: CopyOptions): Ends | Complaint {
   if (options.from === undefined && options.to === undefined) {
     return wrongUsage(
-      "name the outbox to copy with --from, or where to copy it with --to; the config has the other one",
+      "name the outbox to copy with --from, or the copy with --to; the other one is that of the config",
     );
   }
   const from = findPlace("--from", options.from, options.config);
@@ -88,7 +90,7 @@ function findEnds(options: CopyOptions): Ends | Complaint {
   if (from.kind === "file" && to.kind === "database") return { way: "out", from, to };
   if (from.kind === "database" && to.kind === "file") return { way: "back", from, to };
   const instead = from.kind === "file" ? "fairlead backup copies a file" : "pg_dump copies a database";
-  const message = `${shown(from)} and ${shown(to)} are of one kind: one has to be a file, and the other a database; ${instead}`;
+  const message = `${shown(from)} and ${shown(to)} are of the same kind, but one must be a file and the other a database; ${instead}`;
   return { ...wrongUsage(message), error: "copy_of_same_kind" };
 }
 
@@ -103,13 +105,13 @@ function findPlace(option: string, named: string | undefined, config: string | u
   const found = postgresAt(named);
   if (typeof found === "string") return wrongUsage(`${option} ${found}`);
   const { postgres, concern } = found;
-  if (concern !== null) printError(`fairlead: warning: ${option} ${concern}\n`);
-  if (postgres.password !== null) printError(`fairlead: warning: ${option} ${VISIBLE}\n`);
+  if (concern !== null) printError(`${paint.warning("fairlead: warning:", "err")} ${option} ${printable(concern)}\n`);
+  if (postgres.password !== null) printError(`${paint.warning("fairlead: warning:", "err")} ${option} ${VISIBLE}\n`);
   return { kind: "database", url: shownUrl(named), postgres };
 }
 
 const VISIBLE =
-  "has a password, which all users of this machine can see in the list of processes: put it into PGPASSWORD or PGPASSFILE, or name a config with outbox.url";
+  "has a password, which all users of this machine can see in the process list; use PGPASSWORD, PGPASSFILE or outbox.url of a config instead";
 
 function shown(place: Place): string {
   return place.kind === "file" ? place.path : place.url;
@@ -136,10 +138,10 @@ function toWords(result: Result, { from, to, took }: About): string {
   ]);
   return [
     `Copied ${printable(from)} to ${printable(to)}: ${result.totals.events} events in ${formatDuration(took)}.`,
-    ...(rows.length > 0 ? ["Both were counted, and have the same deliveries:"] : []),
-    ...(rows.length > 0 ? [table([["  destination", ...STATES], ...rows])] : []),
-    `Now let the config name ${printable(to)}, and start. Start no daemon with ${printable(from)} any more: it would send`,
-    "again what waits there.",
+    ...(rows.length > 0 ? ["Both have the same deliveries:"] : []),
+    ...(rows.length > 0 ? [table(["  destination", ...STATES], rows)] : []),
+    `Now set the outbox of the config to ${printable(to)}, and start the daemon.`,
+    `Never start one with ${printable(from)} again: it would send the waiting deliveries twice.`,
   ].join("\n");
 }
 

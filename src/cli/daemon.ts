@@ -15,6 +15,7 @@ import { type Ask, type Exchange, request } from "../runtime/request.ts";
 import { isReceived, type Received, type Shape } from "../wire/fields.ts";
 import { type Complaint, complain, EXIT, type ExitCode } from "./command.ts";
 import { CONFIG_OPTION, complaintOfFile, openConfigFile } from "./config-file.ts";
+import { showWhile } from "./progress.ts";
 
 /** A running daemon, as commands reach it. */
 export type Daemon = {
@@ -33,18 +34,10 @@ export type DaemonOptions = { readonly admin?: string; readonly config?: string 
 /** Adds the options of every command that talks to a running daemon. */
 export function addDaemonOptions(command: Command): Command {
   return command
-    .optionsGroup("The daemon:")
-    .option(
-      "--admin <url>",
-      "its operator's API: http://host:port or unix:/path (else $FAIRLEAD_ADMIN, else admin.listen of the config)",
-    )
-    .option(...CONFIG_OPTION)
-    .addHelpText("after", TOKEN_HELP);
+    .optionsGroup("Connection (see fairlead help connection):")
+    .option("--admin <url>", "the daemon's operator API: http://host:port or unix:/path")
+    .option(CONFIG_OPTION[0], "the config file");
 }
-
-const TOKEN_HELP = `
-If it wants a token, that is $FAIRLEAD_ADMIN_TOKEN, else admin.token of the
-config; with an address from elsewhere, only of one that --config names.`;
 
 /**
  * Finds the running daemon and its token: in `$FAIRLEAD_ADMIN_TOKEN`, else in the config. No option takes the token, because
@@ -114,14 +107,14 @@ function addressIn({ file, admin: { listen: found } }: OpenConfig): Address | Co
 }
 
 const NO_PORT =
-  "admin.listen has port 0, which is another one at each start; give the address that `fairlead serve` printed with --admin";
+  "admin.listen has port 0, so the port changes at each start; give --admin the address that fairlead serve printed";
 
 type OpenConfig = { readonly file: string; readonly admin: AdminPart };
 
 function openConfig(said: string | undefined, resolve: Resolve): OpenConfig | Complaint {
   const opened = openConfigFile(said);
   if (opened.kind === "read") return { file: opened.file, admin: readAdminPart({ ...opened, resolve }) };
-  return complaintOfFile(opened, "or do without: say where the daemon is with --admin");
+  return complaintOfFile(opened, "or name the daemon's address with --admin");
 }
 
 function tokenOf({ env }: Resolve): Token | null {
@@ -133,14 +126,16 @@ function withToken(daemon: Address, { file, admin }: OpenConfig): Daemon | Compl
   const secret = admin.token;
   if (secret === null) return { ...daemon, token: null };
   if (secret instanceof Secret) return sendable({ ...daemon, token: { secret, from: `admin.token of ${file}` } });
-  return { code: EXIT.config, message: `${secret.message}\nor give the token in $FAIRLEAD_ADMIN_TOKEN` };
+  return { code: EXIT.config, message: `${secret.message}\nor set $FAIRLEAD_ADMIN_TOKEN` };
 }
 
 /** Checks that a header can hold the token. The daemon reads it up to the first space. */
 function sendable(daemon: Daemon): Daemon | Complaint {
   const { token } = daemon;
   if (token === null || /^[!-~]+$/.test(token.secret.reveal())) return daemon;
-  return usage(`${token.from} cannot be sent: a token is made of letters, digits and signs of ASCII, without spaces`);
+  return usage(
+    `${token.from} is not a possible token: it may have letters, digits and punctuation of ASCII, and no spaces`,
+  );
 }
 
 function usage(message: string): Complaint {
@@ -191,12 +186,15 @@ export async function printAnswer<S extends Shape>(
   question: Question<S>,
   { words, json = (value) => value as object }: Printed<Received<S>>,
 ): Promise<ExitCode> {
-  const answer = await askDaemon(options, question);
+  const answer = await showWhile(ASKING, askDaemon(options, question));
   if ("code" in answer) return complain(answer);
   const { value } = answer;
   print(options.json ? printable(JSON.stringify(json(value))) : words(value, createClock().wall()));
   return EXIT.done;
 }
+
+/** What a command does while the daemon thinks. */
+export const ASKING = "waiting for the daemon";
 
 /** Sends the question to a daemon. */
 export function send(
@@ -220,7 +218,7 @@ export function readAnswer<S extends Shape>(
   const { base, from } = daemon;
   const place = `${base} (${from})`;
   if (exchange.kind === "failed") {
-    const remedy = "; is `fairlead serve` running? If it listens elsewhere, say where with --admin";
+    const remedy = "; is fairlead serve running? If it has another address, name it with --admin";
     const hint = isNobodyThere(exchange.code) ? remedy : "";
     return failed(`cannot reach the daemon at ${place}: ${exchange.reason}${hint}`, "unreachable");
   }
@@ -230,7 +228,7 @@ export function readAnswer<S extends Shape>(
   if (status >= 400 && isRefusal(value)) {
     return question.explain?.(value) ?? failed(refusalWords(status, value, { daemon, question }), value.code);
   }
-  const doubt = "and not as Fairlead's admin listener does; is that its address?";
+  const doubt = "which is not an answer of Fairlead's operator API; is the address right?";
   return failed(`${place} answered ${status}, ${doubt}`, "not_fairlead");
 }
 
@@ -269,10 +267,10 @@ const PLAIN: ReadonlySet<string> = new Set<FaultCode>([
   "body_too_slow",
 ]);
 
-const TOKENLESS = "requires its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config that has it with --config";
-const WRONG_TOKEN = "it is not the admin.token that it runs with; give that one in $FAIRLEAD_ADMIN_TOKEN";
-const NOT_FOUND = "either it is older than this command, or this is the address of its ingest listener";
-const OTHER_HOST = "name it with --admin as its own config does";
+const TOKENLESS = "requires its admin.token: set $FAIRLEAD_ADMIN_TOKEN, or name the config with the token by --config";
+const WRONG_TOKEN = "the daemon has another admin.token; set $FAIRLEAD_ADMIN_TOKEN to that one";
+const NOT_FOUND = "it is older than this command, or this is the address of its ingest listener";
+const OTHER_HOST = "name it with --admin as its config does";
 
 function failed(message: string, error: string): Complaint {
   return { code: EXIT.failed, message, error };

@@ -5,10 +5,11 @@ import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { deletionRequested, MOST_USERS } from "../wire/deletions.ts";
 import type { Received } from "../wire/fields.ts";
-import { type Complaint, complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode } from "./command.ts";
 import { confirm, type Plan } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
 import { untoldLines } from "./deletions.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { readTyped } from "./input.ts";
 import { openCounter } from "./progress.ts";
 import { format } from "./waiting.ts";
@@ -17,29 +18,25 @@ import { format } from "./waiting.ts";
 export function declareDeleteUser(program: Command, done: Done): void {
   const command = program
     .command("delete-user")
-    .description("notify every destination of these users to delete them; end their waiting deliveries")
-    .argument("[userId...]", "whom; or --from")
-    .option("--from <file>", "userIds, one per line; - for standard input")
+    .summary("have every destination delete a user")
+    .description("Notify every destination to delete these users, and end their waiting deliveries.")
+    .argument("[userId...]", "the users; or use --from")
+    .option("--from <file>", "a file with a userId on each line; - for standard input")
     .option("--source <name>", "only as users of this source; can be repeated (default: all)", collect)
-    .option("--erase", "also erase Fairlead's own data about them, once the notifications are sent")
-    .option("--suppress", "also refuse their later calls, until `fairlead deletions unsuppress`")
-    .option("--yes", "do not ask; needed without a terminal")
+    .option("--erase", "also erase Fairlead's own data about them, once all are notified")
+    .option("--suppress", "also refuse their later calls, until fairlead deletions unsuppress")
+    .option("--yes", "do not ask for confirmation; required without a terminal")
     .option("--json", "print what was started as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((ids: readonly string[], options: DeleteOptions) => done(deleteUsers(ids, options)));
+  addHelp(addDaemonOptions(command), HELP).action((ids: readonly string[], options: DeleteOptions) =>
+    done(deleteUsers(ids, options)),
+  );
 }
 
-const HELP = `${examples(
-  "fairlead delete-user u-1234",
-  "fairlead delete-user u-1234 u-5678 --source website --erase --yes",
-  "fairlead delete-user --from leavers.txt --erase --suppress",
-  "fairlead deletions",
-)}
-
-Other users of this machine can read arguments in the list of processes, but not
-a file. What is not covered by --erase (backups, logs, receivers) is listed in
-docs/deletions.md.`;
+const HELP: HelpText = {
+  examples: ["fairlead delete-user u-1234 --erase", "fairlead delete-user --from leavers.txt --erase --suppress"],
+  notes: `Other users of this machine can see the arguments of a command, but not the content of a file. --erase does not reach backups, logs and receivers: see docs/deletions.md.`,
+  moreExamples: ["fairlead delete-user u-1234 u-5678 --source website --erase --yes"],
+};
 
 function collect(name: string, before: readonly string[] = []): readonly string[] {
   return [...before, name];
@@ -58,7 +55,8 @@ async function deleteUsers(ids: readonly string[], options: DeleteOptions): Prom
   else if (requested.length > 0) print(toWords(requested));
   if (failed === null) return EXIT.done;
   const count = requested.reduce((sum, one) => sum + one.users, 0);
-  const before = count === 0 ? "" : `; the first ${usersOf(count)} were requested before, the others were not`;
+  const before =
+    count === 0 ? "" : `; the deletion of the first ${usersOf(count)} was requested, that of the others was not`;
   return complain({ ...failed, message: `${failed.message}${before}` });
 }
 
@@ -100,11 +98,11 @@ function toPlan(users: readonly string[], { source, erase, suppress }: Wishes): 
   const who = others.length === 0 ? `user ${printable(one ?? "")}` : usersOf(users.length);
   const where = source ? `of ${source.map(printable).join(", ")}` : "of all sources";
   const more = [
-    ...(erase ? ["what is kept here of them is erased"] : []),
-    ...(suppress ? ["their later calls are refused"] : []),
+    ...(erase ? ["Fairlead's own data about them will be erased"] : []),
+    ...(suppress ? ["their later calls will be refused"] : []),
   ];
   const about = `Every destination that gets events ${where} will be notified to delete ${who}${more.map((text) => `; ${text}`).join("")}`;
-  return { about, question: "Do that?" };
+  return { about, question: "Continue?" };
 }
 
 /** The answer to one part. */
@@ -113,11 +111,11 @@ type Requested = Omit<Received<typeof deletionRequested>, "success"> & { readonl
 function toWords(requested: readonly Requested[]): string {
   const lines = requested.flatMap(({ id, users, notifications, untold }) => [
     `${printable(id)}: ${usersOf(users)}, ${notifications === 1 ? "1 notification" : `${format(notifications)} notifications`}`,
-    ...(notifications === 0 ? ["  no destination gets events of these sources: there is no one to notify"] : []),
+    ...(notifications === 0 ? ["  no destination gets events of these sources, so there is none to notify"] : []),
     ...untoldLines(untold).map(printable),
   ]);
   const [one] = requested;
-  const next = one ? [`See how far that is: fairlead deletions show ${printable(one.id)}`] : [];
+  const next = one ? [`To follow the progress: fairlead deletions show ${printable(one.id)}`] : [];
   return [...lines, ...next].join("\n");
 }
 
@@ -135,14 +133,16 @@ export async function readUsers(
   if ("code" in lines) return lines;
   const users = [...new Set([...ids, ...lines])];
   const whence =
-    from === undefined ? "name users: `fairlead delete-user u-1234`, or --from FILE" : `${from} names no user`;
+    from === undefined
+      ? "name the users, as fairlead delete-user u-1234, or use --from FILE"
+      : `${from} contains no userId`;
   if (users.length === 0) return { code: EXIT.usage, message: whence };
-  return users.includes("") ? { code: EXIT.usage, message: "a userId is not empty" } : users;
+  return users.includes("") ? { code: EXIT.usage, message: "a userId must not be empty" } : users;
 }
 
 async function readLines(from: string): Promise<readonly string[] | Complaint> {
   const input = await readTyped(from === "-" ? null : from, {
-    what: "the userIds, one on each line",
+    what: "the userIds, one per line",
     most: MOST_BYTES,
   });
   if (!input.ok) return { code: EXIT.failed, message: `cannot read ${from}: ${input.why}` };

@@ -1,12 +1,16 @@
 import type { Command } from "commander";
 import { printable } from "../client/show.ts";
+import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { deletionList, deletionReceipt, erasing, salt, unsuppressed } from "../wire/deletions.ts";
 import { MOST_LISTED, type Received } from "../wire/fields.ts";
-import { complain, type Done, EXIT, type ExitCode, examples, table } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode, table } from "./command.ts";
 import { addDaemonOptions, askDaemon, type PrintOptions, printAnswer } from "./daemon.ts";
 import { inParts, readUsers, type UsersOptions, usersOf } from "./delete-user.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { upTo } from "./options.ts";
+import { paint } from "./paint.ts";
+import { openCounter } from "./progress.ts";
 import { format } from "./waiting.ts";
 
 type List = Received<typeof deletionList>;
@@ -17,28 +21,22 @@ type Receipt = Received<typeof deletionReceipt>;
 export function declareDeletions(program: Command, done: Done): void {
   const command = program
     .command("deletions")
-    .description("list deletion requests and their progress; show one; unsuppress users")
+    .summary("list deletion requests and their progress")
+    .description("List deletion requests and their progress, the newest first.")
     .option("--user <userId>", "only those of this user, erased or not")
-    .option("--limit <count>", `how many, up to ${MOST_LISTED.deletions}`, upTo(MOST_LISTED.deletions), 20)
-    .option("--json", "print them as JSON, the newest first");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((options: ListOptions) => done(deletions(options)));
+    .option("--limit <count>", `how many to list, up to ${MOST_LISTED.deletions}`, upTo(MOST_LISTED.deletions), 20)
+    .option("--json", "print them as JSON");
+  addHelp(addDaemonOptions(command), HELP).action((options: ListOptions) => done(deletions(options)));
   declareShow(command, done);
   declareUnsuppress(command, done);
   declareErase(command, done);
   declareSalt(command, done);
 }
 
-const HELP = `${examples(
-  "fairlead deletions",
-  "fairlead deletions --user u-1234",
-  "fairlead deletions show del-01a1fab66cf4-ec51cfdfc017",
-  "fairlead deletions unsuppress u-1234",
-)}
-
-A request is finished when each notification was delivered, and failed when
-one was given up: that can be replayed. Requests are kept.`;
+const HELP: HelpText = {
+  examples: ["fairlead deletions --user u-1234", "fairlead deletions show del-01a1fab66cf4-ec51cfdfc017"],
+  notes: `A request is finished when every notification is delivered, and failed if one was given up; fairlead replay sends that again. Requests are kept.`,
+};
 
 type ListOptions = PrintOptions & { readonly user?: string; readonly limit: number };
 
@@ -51,12 +49,14 @@ function deletions(options: ListOptions): Promise<ExitCode> {
 function declareShow(deletions: Command, done: Done): void {
   const command = deletions
     .command("show")
-    .argument("<id>", "as `fairlead deletions` lists it")
-    .description("show one request: its notifications by source and destination, its users, what was erased")
+    .summary("show one request in full")
+    .description("Show one request: its notifications by source and destination, its users, and what was erased.")
+    .argument("<id>", "as fairlead deletions lists it")
     .option("--json", "print it as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", examples("fairlead deletions show del-01a1fab66cf4-ec51cfdfc017"))
-    .action((id: string, options: PrintOptions) => done(show(id, options)));
+  const one = "fairlead deletions show del-01a1fab66cf4-ec51cfdfc017";
+  addHelp(addDaemonOptions(command), { examples: [one, `${one} --json`] }).action((id: string, options: PrintOptions) =>
+    done(show(id, options)),
+  );
 }
 
 function show(id: string, options: PrintOptions): Promise<ExitCode> {
@@ -68,11 +68,12 @@ function show(id: string, options: PrintOptions): Promise<ExitCode> {
 function declareSalt(deletions: Command, done: Done): void {
   const command = deletions
     .command("salt")
-    .description("print the salt of the hashes of erased users, and how to compare one by hand")
+    .summary("print the salt of the hashes of erased users")
+    .description("Print the salt of the hashes of erased users, and the command that computes such a hash.")
     .option("--json", "print it as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", examples("fairlead deletions salt"))
-    .action((options: PrintOptions) => done(showSalt(options)));
+  addHelp(addDaemonOptions(command), {
+    examples: ["fairlead deletions salt", "fairlead deletions salt --json"],
+  }).action((options: PrintOptions) => done(showSalt(options)));
 }
 
 function showSalt(options: PrintOptions): Promise<ExitCode> {
@@ -85,13 +86,14 @@ function showSalt(options: PrintOptions): Promise<ExitCode> {
 function declareUnsuppress(deletions: Command, done: Done): void {
   const command = deletions
     .command("unsuppress")
-    .argument("[userId...]", "whom; or --from")
-    .description("accept calls again of users that were deleted with --suppress")
-    .option("--from <file>", "userIds, one per line; - for standard input")
-    .option("--json", "print how many there were as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", examples("fairlead deletions unsuppress u-1234"))
-    .action((ids: readonly string[], options: UnsuppressOptions) => done(unsuppress(ids, options)));
+    .summary("accept calls of suppressed users again")
+    .description("Accept calls again from users that were deleted with --suppress.")
+    .argument("[userId...]", "the users; or use --from")
+    .option("--from <file>", "a file with a userId on each line; - for standard input")
+    .option("--json", "print how many were suppressed as JSON");
+  addHelp(addDaemonOptions(command), {
+    examples: ["fairlead deletions unsuppress u-1234", "fairlead deletions unsuppress --from users.txt"],
+  }).action((ids: readonly string[], options: UnsuppressOptions) => done(unsuppress(ids, options)));
 }
 
 type UnsuppressOptions = PrintOptions & UsersOptions;
@@ -99,15 +101,20 @@ type UnsuppressOptions = PrintOptions & UsersOptions;
 async function unsuppress(ids: readonly string[], options: UnsuppressOptions): Promise<ExitCode> {
   const users = await readUsers(ids, options);
   if ("code" in users) return complain(users);
-  let count = 0;
+  const bar = openCounter(createClock());
+  let [count, done] = [0, 0];
   for (const userIds of inParts(users)) {
     const ask = { path: "/api/deletions/unsuppress", body: { userIds }, answer: unsuppressed };
     const answer = await askDaemon(options, ask);
+    if ("code" in answer) bar.clear();
     if ("code" in answer) return complain(answer);
     count += answer.value.unsuppressed;
+    done += userIds.length;
+    bar.show(done, users.length);
   }
+  bar.clear();
   if (options.json) print(JSON.stringify({ unsuppressed: count }));
-  else print(`${usersOf(count)} of ${usersOf(users.length)} were suppressed; calls of all are accepted now.`);
+  else print(`${format(count)} of ${usersOf(users.length)} were suppressed. Calls from all of them are accepted now.`);
   return EXIT.done;
 }
 
@@ -115,12 +122,16 @@ async function unsuppress(ids: readonly string[], options: UnsuppressOptions): P
 function declareErase(deletions: Command, done: Done): void {
   const command = deletions
     .command("erase")
-    .argument("<id>", "of a request with --erase, as `fairlead deletions` lists it")
-    .description("erase its users here, and a notification that was given up with them")
+    .summary("erase without the notifications that failed")
+    .description(
+      "Erase the users of a request now, although some notifications failed. Those are erased too, and are not sent.",
+    )
+    .argument("<id>", "a request with --erase, as fairlead deletions lists it")
     .option("--json", "print the request as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", examples("fairlead deletions erase del-01a1fab66cf4-ec51cfdfc017"))
-    .action((id: string, options: PrintOptions) => done(erase(id, options)));
+  const one = "fairlead deletions erase del-01a1fab66cf4-ec51cfdfc017";
+  addHelp(addDaemonOptions(command), { examples: [one, `${one} --json`] }).action((id: string, options: PrintOptions) =>
+    done(erase(id, options)),
+  );
 }
 
 function erase(id: string, options: PrintOptions): Promise<ExitCode> {
@@ -131,20 +142,20 @@ function erase(id: string, options: PrintOptions): Promise<ExitCode> {
   });
 }
 
-const ERASED_SOON = "its users are erased as soon as no notification is on its way any more.";
+const ERASED_SOON = "its users are erased as soon as no notification is being sent.";
 
 /** For people: a line for each request, newest first. */
 function toList({ deletions, cursor }: List): string {
-  if (deletions.length === 0) return "There is no deletion request.";
-  const head = ["id", "status", "requested", "users", "sent", "waiting", "given up", "wishes"];
+  if (deletions.length === 0) return "There are no deletion requests.";
+  const head = ["id", "status", "requested", "users", "sent", "waiting", "failed", "options"];
   const rows = deletions.map((one) => {
     const { sent, waiting, givenUp } = sumOf(one);
     const counts = [one.users, sent, waiting, givenUp].map(String);
     const [users = "", ...others] = counts;
-    return [one.id, statusOf(one), one.requestedAt, users, ...others, wishesOf(one)].map(printable);
+    return [one.id, one.requestedAt, users, ...others, wishesOf(one)].map(printable).toSpliced(1, 0, paintStatus(one));
   });
-  const last = cursor !== null ? "\n\nThere are older ones: --limit shows more." : "";
-  return `${table([head, ...rows])}${last}`;
+  const last = cursor !== null ? "\n\nThere are more: try --limit." : "";
+  return `${table(head, rows)}${last}`;
 }
 
 /** For people: everything known about one request. */
@@ -152,9 +163,9 @@ function toShown(one: Receipt): string {
   const { id, requestedAt, endedAt, users, scope, sources, notices, erased, untold } = one;
   const from = scope === null ? "all sources" : scope.join(", ");
   const lines = [
-    `${id} is ${statusOf(one)}${endedAt === null ? "" : ` since ${endedAt}`}.`,
+    `${id}: ${statusOf(one)}${endedAt === null ? "" : ` since ${endedAt}`}`,
     `  requested ${requestedAt}: ${users === 1 ? "1 user" : `${format(users)} users`} of ${from}${wishesIn(one)}`,
-    ...(sources.length === 0 ? ["  No destination gets events of these sources: there was no one to notify."] : []),
+    ...(sources.length === 0 ? ["  No destination gets events of these sources, so there was none to notify."] : []),
     ...notices.map((notice) => `  ${notice.source} to ${notice.destination}: ${countsOf(notice)}`),
     ...untoldLines(untold),
     ...(erased ? [`  erased: ${format(erased.events)} events and ${format(erased.deliveries)} deliveries`] : []),
@@ -169,9 +180,17 @@ function toShown(one: Receipt): string {
 function hintsOf({ status, stage, erase, id }: Deletion): readonly string[] {
   if (status !== "failed" || stage !== "settling") return [];
   return [
-    "  See which: fairlead deliveries --type delete --state failed (or expired). Replay them: fairlead replay ID.",
-    ...(erase ? [`  Nothing is erased until they have gone out, or: fairlead deletions erase ${id}`] : []),
+    "  To list them: fairlead deliveries --type delete --state failed (or expired). To send one again: fairlead replay ID.",
+    ...(erase
+      ? [`  Nothing is erased until they are delivered. To erase without them: fairlead deletions erase ${id}`]
+      : []),
   ];
+}
+
+function paintStatus(one: Deletion): string {
+  const text = printable(statusOf(one));
+  if (one.status === "failed") return paint.bad(text);
+  return one.status === "finished" ? paint.good(text) : text;
 }
 
 /** The current step, if it is more than waiting for answers. */
@@ -199,11 +218,12 @@ function personOf({ userId, hash, suppressed }: Receipt["people"][number]): stri
   return `${userId ?? `erased, SHA-256 ${hash}`}${suppressed ? " (suppressed)" : ""}`;
 }
 
-const RECOGNISE = "Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt";
+const RECOGNISE =
+  "To find the requests of a user: fairlead deletions --user USER_ID. To compare a hash: fairlead deletions salt";
 
 /** The destinations that are not notified and must be asked by other means. */
 export function untoldLines(untold: readonly string[]): readonly string[] {
-  return untold.map((name) => `  not told: ${name}, which once received events and is no longer in the config`);
+  return untold.map((name) => `  not notified: ${name}, which received events and is no longer in the config`);
 }
 
 function sumOf({ notices }: Deletion) {

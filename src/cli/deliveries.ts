@@ -6,9 +6,12 @@ import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { deliveryDetail, deliveryList, STATES } from "../wire/deliveries.ts";
 import { MOST_LISTED as MOST_IN_PAGE, type Received } from "../wire/fields.ts";
-import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, table } from "./command.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, table } from "./command.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions, type PrintOptions, printAnswer } from "./daemon.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { addFilterOptions, type Filter, filterOf, oneOf, upTo } from "./options.ts";
+import { paint } from "./paint.ts";
+import { showWhile } from "./progress.ts";
 
 /** The most that are listed, and the default. */
 const MOST_LISTED = 10_000;
@@ -24,33 +27,27 @@ type Attempt = Detail["log"]["first"][number];
 export function declareDeliveries(program: Command, done: Done): void {
   const command = program
     .command("deliveries")
-    .description("list deliveries (waiting, delivered, failed or expired) with the reason; or show one of them")
+    .summary("list deliveries by state, or show one in full")
+    .description("List deliveries, the newest first, each with its state and the reason.")
     .option("--state <state>", "waiting, delivered, failed or expired", oneOf(STATES));
   addFilterOptions(command)
-    .option("--limit <count>", `how many, up to ${MOST_LISTED}`, upTo(MOST_LISTED), LISTED_BY_DEFAULT)
-    .option("--json", "print them as JSON, the newest first");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((options: ListOptions) => done(deliveries(options)));
+    .option("--limit <count>", `how many to list, up to ${MOST_LISTED}`, upTo(MOST_LISTED), LISTED_BY_DEFAULT)
+    .option("--json", "print them as JSON");
+  addHelp(addDaemonOptions(command), HELP).action((options: ListOptions) => done(deliveries(options)));
   declareShow(command, done);
 }
 
-const HELP = `${examples(
-  "fairlead deliveries",
-  "fairlead deliveries --state expired --since 2h",
-  "fairlead deliveries --destination crm --user u-1234 --json",
-  "fairlead deliveries show 42-crm",
-)}
-
---since and --until are about when a delivery came into its state: when its
-event was taken if it waits, else when it was delivered, failed or expired. A
-time without a zone is of this machine's.`;
+const HELP: HelpText = {
+  examples: ["fairlead deliveries --state expired --since 2h", "fairlead deliveries show 42-crm"],
+  notes: `--since and --until select by the time at which a delivery came into its state. For a waiting delivery, that is when its event was accepted. Times without a zone are in this machine's zone.`,
+  moreExamples: ["fairlead deliveries --destination crm --user u-1234 --json"],
+};
 
 type ListOptions = DaemonOptions & Filter & { readonly limit: number; readonly json?: boolean };
 
 async function deliveries(options: ListOptions): Promise<ExitCode> {
   const { limit, json } = options;
-  const list = await readList(options);
+  const list = await showWhile("searching", readList(options));
   if ("code" in list) return complain(list);
   // Characters that would move the cursor are escaped in JSON too.
   if (json) print(printable(JSON.stringify(list)));
@@ -92,18 +89,17 @@ function pathFor(options: Filter, { limit, cursor }: Page): string {
 function declareShow(deliveries: Command, done: Done): void {
   const command = deliveries
     .command("show")
-    .argument("<id>", "as `fairlead deliveries` lists it: the number of the event and the destination, 42-crm")
-    .description("show one delivery: its request, without secrets, its body, and its attempts as a timeline")
+    .summary("show one delivery in full")
+    .description("Show one delivery: its request without secrets, its body, and its attempts as a timeline.")
+    .argument("<id>", "as fairlead deliveries lists it, such as 42-crm")
     .option("--json", "print it as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", SHOW_HELP)
-    .action((id: string, options: PrintOptions) => done(show(id, options)));
+  addHelp(addDaemonOptions(command), SHOW_HELP).action((id: string, options: PrintOptions) => done(show(id, options)));
 }
 
-const SHOW_HELP = `${examples("fairlead deliveries show 42-crm", "fairlead deliveries show 42-crm --json | jq -r .body")}
-
-The headers are those that the config gives now. Of many attempts the first
-five and the last five are kept.`;
+const SHOW_HELP: HelpText = {
+  examples: ["fairlead deliveries show 42-crm", "fairlead deliveries show 42-crm --json | jq -r .body"],
+  notes: "The headers are those of the current config. Of many attempts, the first five and the last five are kept.",
+};
 
 function show(id: string, options: PrintOptions): Promise<ExitCode> {
   const question = { path: `/api/deliveries/${encodeURIComponent(id)}`, answer: deliveryDetail };
@@ -125,8 +121,8 @@ export function listWords(deliveries: readonly Delivery[], asked: Asked): string
   if (deliveries.length === 0) return NONE;
   const rows = deliveries.map((one) => [
     printable(one.id),
-    printable(one.state),
-    one.settledAt ?? one.replayedAt ?? one.acceptedAt,
+    paintState(one.state),
+    printable(one.settledAt ?? one.replayedAt ?? one.acceptedAt),
     String(one.attempts),
     printable(one.source),
     printable(one.type),
@@ -135,11 +131,15 @@ export function listWords(deliveries: readonly Delivery[], asked: Asked): string
   ]);
   const head = ["id", "state", "since", "attempts", "source", "type", "user", "why"];
   const trouble = troubleLines(asked.troubled ?? [], asked.now);
-  return [table([head, ...rows]), "", ...trouble, summary(deliveries.length, asked)].join("\n");
+  return [table(head, rows), "", ...trouble, summary(deliveries.length, asked)].join("\n");
 }
 
-const NONE =
-  "There is no such delivery, or it was pruned: outbox.keepDelivered and outbox.keepFailed set how long they are kept.";
+const NONE = "No delivery matches. Old ones are removed: outbox.keepDelivered and outbox.keepFailed say when.";
+
+function paintState(state: string): string {
+  if (state === "failed" || state === "expired") return paint.bad(state);
+  return state === "delivered" ? paint.good(state) : printable(state);
+}
 
 /** In columns: a line should fit on a screen. */
 const MOST_OF_USER = 24;
@@ -149,13 +149,13 @@ function whyOf({ state, dueAt, heldBack, attempts, replayedAt, reason, status, u
   if (state === "delivered") return `${status} from ${url}`;
   if (state !== "waiting") return reason ?? "";
   if (heldBack) return `waits for ${heldBack.why}${reason === null ? "" : `; last: ${reason}`}`;
-  if (attempts === 0 && reason === null) return replayedAt ? "it is sent again" : "its first attempt is due";
+  if (attempts === 0 && reason === null) return replayedAt ? "to be sent again" : "first attempt is due";
   return `next ${whenDue(dueAt, now)}: ${reason ?? "no attempt yet"}`;
 }
 
 function whenDue(dueAt: string | null, now: At): string {
   const wait = dueAt === null ? 0 : Date.parse(dueAt) - now;
-  return wait > 0 ? `in ${formatDuration(wait)}` : "when its turn comes";
+  return wait > 0 ? `in ${formatDuration(wait)}` : "when a slot is free";
 }
 
 function cut(text: string, most: number): string {
@@ -163,11 +163,10 @@ function cut(text: string, most: number): string {
 }
 
 function summary(shown: number, { limit, most, more }: Asked): string {
-  const count = shown === 1 ? "One delivery" : `${shown} deliveries, the newest first`;
+  const count = shown === 1 ? "1 delivery" : `${shown} deliveries, the newest first`;
   if (!more) return `${count}.`;
-  const rest =
-    limit < most ? `--limit ${Math.min(limit * 10, most)} shows more` : "--until the time of the last line shows more";
-  return `${count}. There are others: ${rest}.`;
+  const rest = limit < most ? `--limit ${Math.min(limit * 10, most)}` : "--until with the time of the last line";
+  return `${count}. There are more: try ${rest}.`;
 }
 
 /** For people: what it is, its state, its request, and each attempt. `now`: by the wall clock. */
@@ -178,18 +177,16 @@ export function detailWords(one: Detail, now: At): string {
 function about(one: Detail, now: At): string {
   const { id, state, type, messageId, userId, source, destination, acceptedAt, attempts, replayedAt } = one;
   const user = userId === null ? "" : ` of user ${userId}`;
-  return [
-    `delivery ${id}: ${state}`,
+  const lines = [
     `  event     ${type} ${messageId}${user}`,
-    `  from      ${source}, taken ${acceptedAt} (${formatDuration(Math.max(0, now - Date.parse(acceptedAt)))} ago)`,
+    `  from      ${source}, accepted ${acceptedAt} (${formatDuration(Math.max(0, now - Date.parse(acceptedAt)))} ago)`,
     `  to        ${destination}`,
-    ...(replayedAt ? [`  replayed  ${replayedAt}: what came before does not count`] : []),
+    ...(replayedAt ? [`  replayed  ${replayedAt}; earlier attempts do not count`] : []),
     `  attempts  ${attempts === 1 ? "1 round" : `${attempts} rounds`}`,
     ...standing(one, now),
-    ...one.finals.map(({ url, reason }) => `  refused   by ${url} for good: ${reason}`),
-  ]
-    .map(printable)
-    .join("\n");
+    ...one.finals.map(({ url, reason }) => `  refused   by ${url}, finally: ${reason}`),
+  ];
+  return [`delivery ${printable(id)}: ${paintState(state)}`, ...lines.map(printable)].join("\n");
 }
 
 function standing(
@@ -200,12 +197,13 @@ function standing(
   const why = reason === null ? [] : [`  reason    ${reason}`];
   if (state !== "waiting") return [`  since     ${settledAt}`, ...why];
   const lines = troubleLines(troubled, now).map((line) => `  but       ${line}`);
-  if (heldBack) lines.unshift(`  but       it waits for ${heldBack.why}`);
+  if (heldBack) lines.unshift(`  but       held back for ${heldBack.why}`);
   return [...why, `  next      ${whenDue(dueAt, now)} (${dueAt})`, ...lines];
 }
 
 function requests({ requests, destination }: Detail): string {
-  if (requests.length === 0) return printable(`The config has no destination ${destination} now: nothing is sent.`);
+  if (requests.length === 0)
+    return printable(`The destination ${destination} is not in the config now: nothing is sent.`);
   const blocks = requests.map(({ url, headers }) =>
     [`POST ${url}`, ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`)].map(printable).join("\n"),
   );
@@ -231,14 +229,14 @@ function layOut(body: string): string {
 /** Every stored attempt, the waits between them, and what comes next. */
 function timeline(one: Detail, now: At): string {
   const { first, omitted, last } = one.log;
-  const left = omitted === 0 ? [] : [`  … ${omitted} more, which are not kept …`];
+  const left = omitted === 0 ? [] : [`  … ${omitted} attempts are not kept …`];
   const lines = [
     ...withWaits(first),
     ...(omitted === 0 ? waitBetween(first.at(-1), last[0]) : left),
     ...withWaits(last),
   ];
   const next = one.state === "waiting" ? [`  next ${whenDue(one.dueAt, now)}`] : [];
-  if (lines.length === 0 && one.attempts > 0) return ["The attempts so far are not known.", ...next].join("\n");
+  if (lines.length === 0 && one.attempts > 0) return ["The attempts are not known.", ...next].join("\n");
   if (lines.length === 0) return one.state === "waiting" ? "No attempt yet." : "No attempt was made.";
   return ["attempts", ...lines, ...next].join("\n");
 }
@@ -268,7 +266,7 @@ const MEANING: Readonly<Record<string, string>> = {
 };
 
 function answerOf({ answer, status, outcome }: Pick<Attempt, "answer" | "status" | "outcome">): readonly string[] {
-  if (answer === null) return status === null || outcome === "delivered" ? [] : ["(its text did not come in time)"];
+  if (answer === null) return status === null || outcome === "delivered" ? [] : ["(the answer's body came too late)"];
   return answer === "" ? [] : answer.trimEnd().split(/\r?\n/);
 }
 
@@ -278,10 +276,10 @@ export function troubleLines(troubled: readonly Troubled[], now: At): readonly s
 }
 
 const TROUBLE: Readonly<Record<string, string>> = {
-  failing: "takes nothing",
+  failing: "accepts nothing",
   slowed: "refuses everything",
   down: "does not answer",
-  offline: "cannot be reached: this machine has no network",
+  offline: "cannot be reached: this machine is offline",
 };
 
 function describeTrouble({ state, failingSince, lastFailure, nextTryAt }: Troubled, now: At): string {

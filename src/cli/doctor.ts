@@ -4,35 +4,41 @@ import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { goLast } from "../runtime/process.ts";
 import { VERSION } from "../runtime/version.ts";
-import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { type Done, EXIT, type ExitCode } from "./command.ts";
 import { addDaemonOptions, type DaemonOptions } from "./daemon.ts";
 import { examine } from "./doctor/examine.ts";
 import { type Finding, LEVELS, type Level, worstOf } from "./doctor/judge.ts";
+import { addHelp, type HelpText } from "./help.ts";
+import { type Painter, paint } from "./paint.ts";
+import { openProgressBar } from "./progress.ts";
 
 /** `fairlead doctor`: one page that says what is wrong with this installation. */
 export function declareDoctor(program: Command, done: Done): void {
   const command = program
     .command("doctor")
-    .description("check this installation: config, secrets, outbox, disk, clock, files, daemon, webhooks")
-    .option("--full", "check all of the outbox, however large, and compare its indexes with its tables")
+    .summary("check the installation and say what to fix")
+    .description(
+      "Check this installation and say what to fix: config, secrets, outbox, disk, clock, files, daemon, webhooks.",
+    )
+    .option("--full", "check the whole outbox, however large, and its indexes")
     .option("--json", "print the findings as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((options: DoctorOptions) => done(doctor(options)));
+  addHelp(addDaemonOptions(command), HELP).action((options: DoctorOptions) => done(doctor(options)));
 }
 
-const HELP = `${examples("fairlead doctor", "fairlead doctor --json | jq '.findings[] | select(.level == \"error\")'")}
-
-It works whether the daemon runs or not, and changes nothing. It connects to each
-webhook, and hangs up before a request. Checks that this user may not make are
-skipped; root may make them all. The exit code is 1 if there is an error, and 0
-if there are only warnings.`;
+const HELP: HelpText = {
+  examples: ["fairlead doctor", "sudo fairlead doctor --full"],
+  notes: `It changes nothing, and works whether the daemon runs or not. It connects to each webhook, but sends no request. Checks that this user may not make are skipped; root may make all. The exit code is 1 if there is an error.`,
+  moreExamples: ["fairlead doctor --json | jq '.findings[] | select(.level == \"error\")'"],
+};
 
 type DoctorOptions = DaemonOptions & { readonly full?: boolean; readonly json?: boolean };
 
 async function doctor(options: DoctorOptions): Promise<ExitCode> {
   goLast();
-  const findings = await examine(options, options.full ? "full" : "usual", createClock());
+  const clock = createClock();
+  const bar = openProgressBar(clock);
+  const findings = await examine(options, { depth: options.full ? "full" : "usual", clock, begins: bar.stage });
+  bar.clear();
   print(options.json ? printable(toJson(findings, VERSION)) : toWords(findings));
   return worstOf(findings) === "error" ? EXIT.failed : EXIT.done;
 }
@@ -40,7 +46,7 @@ async function doctor(options: DoctorOptions): Promise<ExitCode> {
 /** The page for people. */
 export function toWords(findings: readonly Finding[]): string {
   const lines = findings.flatMap(({ check, level, code, what, remedy }) => {
-    const head = `${level.padEnd(8)} ${check.padEnd(9)}`;
+    const head = `${COLOR[level](level.padEnd(8))} ${check.padEnd(9)}`;
     const tag = code === "ok" ? "" : ` [${code}]`;
     return [`${head} ${printable(what)}${tag}`, ...(remedy === undefined ? [] : [`${INDENT}→ ${printable(remedy)}`])];
   });
@@ -48,9 +54,15 @@ export function toWords(findings: readonly Finding[]): string {
 }
 
 const INDENT = " ".repeat(19);
+const COLOR: Readonly<Record<Level, Painter>> = {
+  ok: paint.good,
+  skipped: paint.faint,
+  warning: paint.warning,
+  error: paint.bad,
+};
 
 function sentence(findings: readonly Finding[]): string {
-  if (worstOf(findings) === "ok") return "All is well";
+  if (worstOf(findings) === "ok") return "No problems found";
   const counts = LEVELS.toReversed().map(
     (level) => [level, findings.filter((one) => one.level === level).length] as const,
   );
@@ -61,7 +73,7 @@ function sentence(findings: readonly Finding[]): string {
 }
 
 function words(level: Level, count: number): string {
-  if (level === "skipped") return `${count} could not be looked at from here`;
+  if (level === "skipped") return `${count} could not be checked`;
   return `${count} ${level}${count === 1 ? "" : "s"}`;
 }
 

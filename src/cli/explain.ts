@@ -6,31 +6,39 @@ import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { trail } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
-import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
-import { addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
+import { complain, type Done, EXIT, type ExitCode } from "./command.ts";
+import { ASKING, addDaemonOptions, askDaemon, type PrintOptions } from "./daemon.ts";
 import { type Delivery, troubleLines } from "./deliveries.ts";
+import { addHelp, type HelpText } from "./help.ts";
+import { type Painter, paint } from "./paint.ts";
+import { showWhile } from "./progress.ts";
 
 /** `fairlead explain MESSAGE_ID`: reports what happened to a call. */
 export function declareExplain(program: Command, done: Done): void {
   const command = program
     .command("explain")
-    .argument("<messageId>", "of the call, as in its client's log or the daemon's answer")
-    .description("show what happened to a call (refused, repeated, skipped, waiting, delivered, given up), and why")
+    .summary("explain what happened to a call, and why")
+    .description(
+      "Explain what happened to a call, and why: refused, a repeat, skipped, waiting, delivered or given up.",
+    )
+    .argument("<messageId>", "the call's messageId, from the client's log or the daemon's answer")
     .option("--json", "print what is known as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((messageId: string, options: PrintOptions) => done(explain(messageId, options)));
+  addHelp(addDaemonOptions(command), HELP).action((messageId: string, options: PrintOptions) =>
+    done(explain(messageId, options)),
+  );
 }
 
-const HELP = `${examples("fairlead explain order-4711", "fairlead explain --json order-4711 | jq .events")}
-
-Exits with 1 if nothing is known of it.`;
+const HELP: HelpText = {
+  examples: ["fairlead explain order-4711", "fairlead explain order-4711 --json | jq .events"],
+  notes: "The exit code is 1 if nothing is known of the call.",
+};
 
 type Trail = Received<typeof trail>;
 type Event = Trail["events"][number];
 
 async function explain(messageId: string, options: PrintOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: `/api/events/${encodeURIComponent(messageId)}`, answer: trail });
+  const question = { path: `/api/events/${encodeURIComponent(messageId)}`, answer: trail };
+  const answer = await showWhile(ASKING, askDaemon(options, question));
   if ("code" in answer) return complain(answer);
   print(options.json ? printable(JSON.stringify(answer.value)) : toWords(answer.value, createClock().wall()));
   return isKnown(answer.value) ? EXIT.done : EXIT.failed;
@@ -44,19 +52,19 @@ function isKnown({ rejected, events, seen }: Trail): boolean {
 export function toWords(trail: Trail, now: At): string {
   if (!isKnown(trail)) return unknown(trail);
   const parts = [
-    ...trail.rejected.map((one) => [refused(one, now)]),
+    ...trail.rejected.map((one) => [paint.bad(printable(refused(one, now)))]),
     ...trail.events.map((event) => eventLines(event, now)),
-    ...gone(trail, now),
+    ...gone(trail, now).map((lines) => lines.map(printable)),
     ...(trail.troubled.length > 0 ? [troubleLines(trail.troubled, now)] : []),
   ];
-  return parts.map((lines) => lines.map(printable).join("\n")).join("\n\n");
+  return parts.map((lines) => lines.join("\n")).join("\n\n");
 }
 
 function refused({ at, source, type, code, message, request, from }: Trail["rejected"][number], now: At): string {
   const what = type === null ? "A call" : `A ${type} call`;
   const whose = source === null ? "of an unknown source" : `of ${source}`;
   const way = `${request} from ${from.address ?? "an unknown address"}`;
-  return `${what} ${whose} was refused at the door ${when(at, now)}: ${code}: ${message} It came as ${way}.`;
+  return `${what} ${whose} was refused ${when(at, now)}: ${code}: ${message} It came as ${way}.`;
 }
 
 /** The event, and a line for each destination. */
@@ -64,22 +72,28 @@ function eventLines(event: Event, now: At): readonly string[] {
   const { type, source, userId, acceptedAt, deliveries, skipped, forgotten } = event;
   const user = userId === null ? "" : ` of user ${userId}`;
   const fates = [
-    ...deliveries.map((one) => `  ${one.destination}: ${fate(one, event, now)}`),
-    ...skipped.map(({ destination, rule }) => `  ${destination}: does not get it, because ${reasonOf(rule)}.`),
-    ...forgotten.map((name) => `  ${name}: ${FORGOTTEN}`),
+    ...deliveries.map((one) => paintFate(one.state)(printable(`  ${one.destination}: ${fate(one, event, now)}`))),
+    ...skipped.map(({ destination, rule }) => printable(`  ${destination}: skipped, because ${reasonOf(rule)}.`)),
+    ...forgotten.map((name) => printable(`  ${name}: ${FORGOTTEN}`)),
   ];
+  const head = `A ${type} call${user} from ${source} was accepted ${when(acceptedAt, now)}, as event ${event.event}.`;
   return [
-    `A ${type} call${user} from ${source} was taken ${when(acceptedAt, now)}, as event ${event.event}.`,
-    ...(isOwn(event) ? [] : [`  ${repeats(event, now)}`]),
-    ...(fates.length > 0 ? fates : [event.whole ? "  There was no destination for it." : ""]),
+    printable(head),
+    ...(isOwn(event) ? [] : [printable(`  ${repeats(event, now)}`)]),
+    ...(fates.length > 0 ? fates : [event.whole ? "  No destination was configured." : ""]),
     ...(event.whole ? [] : [`  ${NOT_WHOLE}`]),
   ].filter((line) => line !== "");
 }
 
+function paintFate(state: string): Painter {
+  if (state === "failed" || state === "expired") return paint.bad;
+  return state === "delivered" ? paint.good : (text) => text;
+}
+
 const FORGOTTEN =
-  "its first attempt did not deliver it; what became of it then is not known any more (outbox.keepDelivered, outbox.keepFailed).";
+  "the first attempt failed; its later result has been removed (outbox.keepDelivered, outbox.keepFailed).";
 const NOT_WHOLE =
-  "Other destinations may have got it: what was delivered at once is kept for outbox.keepDelivered only.";
+  "Other destinations may have got it too: deliveries that succeed at once are kept only for outbox.keepDelivered.";
 
 /** Whether this server chose the id, so that no other call can have it. */
 function isOwn({ messageId }: Event): boolean {
@@ -89,9 +103,8 @@ function isOwn({ messageId }: Event): boolean {
 function repeats({ source, acceptedAt }: Event, now: At): string {
   const until = Date.parse(acceptedAt) + DAY;
   const one = `another call from ${source} with this messageId`;
-  if (until > now)
-    return `Until ${iso(until)}, ${one} is a repeat of it: acknowledged, counted, and not delivered again.`;
-  return `For 24 hours, until ${iso(until)}, ${one} was a repeat of it. Whether there was any is only counted.`;
+  if (until > now) return `Until ${iso(until)}, ${one} is a repeat: acknowledged, counted, and not delivered.`;
+  return `Until ${iso(until)}, ${one} was a repeat. Repeats are counted, not stored.`;
 }
 
 function fate(one: Delivery & { readonly served: string }, { acceptedAt }: Event, now: At): string {
@@ -99,58 +112,58 @@ function fate(one: Delivery & { readonly served: string }, { acceptedAt }: Event
   if (state === "waiting") return waiting(one, now);
   const at = settledAt ?? acceptedAt;
   const from = one.replayedAt ?? acceptedAt;
-  const after = `${formatDuration(Math.max(0, Date.parse(at) - Date.parse(from)))} after it ${one.replayedAt ? "was sent again by command" : "came"}`;
+  const after = `${formatDuration(Math.max(0, Date.parse(at) - Date.parse(from)))} after ${one.replayedAt ? "its replay" : "it came"}`;
   if (state === "delivered") return `delivered ${at}, ${after}, ${rounds(one)}, by ${url}, which answered ${status}.`;
   return `${state} ${at}, ${after}, ${rounds(one)}: ${reason}. See \`fairlead deliveries show ${one.id}\`.`;
 }
 
 function rounds({ attempts }: Delivery): string {
   if (attempts === 0) return "without an attempt";
-  return attempts === 1 ? "by its first attempt" : `after ${attempts} rounds of attempts`;
+  return attempts === 1 ? "by the first attempt" : `after ${attempts} rounds of attempts`;
 }
 
 function waiting(one: Delivery & { readonly served: string }, now: At): string {
   const { id, attempts, dueAt, heldBack, reason, served, replayedAt } = one;
-  const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
+  const gone = served === "yes" ? "" : ` Nothing is sent to it now: the destination is ${served}.`;
   if (reason === null) {
     const what = heldBack?.why ?? "its first attempt";
-    return `${replayedAt ? "is being sent again by command, and waits" : "waits"} for ${what}.${gone}`;
+    return `${replayedAt ? "was replayed, and waits" : "waits"} for ${what}.${gone}`;
   }
   const due = heldBack
     ? `for ${heldBack.why}`
     : dueAt === null || Date.parse(dueAt) <= now
-      ? "for its turn"
+      ? "for a free slot"
       : `until ${dueAt}`;
-  const so = attempts === 0 ? "" : `, after ${attempts === 1 ? "one round" : `${attempts} rounds`} of attempts`;
-  return `waits ${due}${so}; the last one: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;
+  const so = attempts === 0 ? "" : `, after ${attempts === 1 ? "1 round" : `${attempts} rounds`} of attempts`;
+  return `waits ${due}${so}; last result: ${reason}. See \`fairlead deliveries show ${id}\`.${gone}`;
 }
 
-/** Calls that were accepted, according to their remembered ids, and of which nothing else is known. */
+/** Calls that were accepted, by their remembered ids, and of which nothing else is known. */
 function gone({ seen, events, complete }: Trail, now: At): readonly (readonly string[])[] {
   const missing = seen.filter(({ source }) => !events.some((event) => event.source === source));
-  const why = complete ? NOT_KEPT : "Its event was not found among the newest; older ones were not looked through.";
-  return missing.map(({ source, at }) => [`A call from ${source} was taken ${when(at, now)}.`, `  ${why}`]);
+  const why = complete ? NOT_KEPT : "Its event is not among the newest ones; older ones were not searched.";
+  return missing.map(({ source, at }) => [`A call from ${source} was accepted ${when(at, now)}.`, `  ${why}`]);
 }
 
 const NOT_KEPT =
-  "Its event is no longer stored, so none of its deliveries is waiting: settled ones are kept for outbox.keepDelivered and outbox.keepFailed.";
+  "Its event is no longer stored, so none of its deliveries is waiting. outbox.keepDelivered and outbox.keepFailed say how long the others are kept.";
 
 function unknown({ messageId, rejectedSince, complete, limited }: Trail): string {
   const searched = complete
-    ? "No event that is kept has it, and no source of the config has sent it in the last 24 hours."
-    : "None of the newest events has it, and no source of the config has sent it in the last 24 hours; older ones were not looked through.";
+    ? "No stored event has this messageId, and no source of the config has sent it in the last 24 hours."
+    : "None of the newest events has this messageId, and no source of the config has sent it in the last 24 hours. Older events were not searched.";
   return [
     `Nothing is known of ${printable(messageId)}.`,
     `  ${searched}`,
-    `  It is not among the last refusals, which are remembered since ${printable(rejectedSince)}: \`fairlead rejected\` shows them.`,
+    `  It is not among the refused calls since ${printable(rejectedSince)}: \`fairlead rejected\` lists them.`,
     ...limited.map(limits),
-    "  It may never have come; or it was delivered, or given up, longer ago than outbox.keepDelivered or outbox.keepFailed.",
+    "  Either it never came, or it was settled so long ago that it was removed (outbox.keepDelivered, outbox.keepFailed).",
   ].join("\n");
 }
 
 function limits({ source, code, since, until, requests }: Trail["limited"][number]): string {
   const refused = `${requests} ${requests === 1 ? "request" : "requests"} of ${source}`;
-  return printable(`  From ${since} to ${until}, ${refused} got ${code}, of which only the last one is shown there.`);
+  return printable(`  From ${since} to ${until}, ${refused} got ${code}. Only the last of them is listed there.`);
 }
 
 function when(time: string, now: At): string {

@@ -12,7 +12,7 @@ import type { CallParts } from "./send/call.ts";
 /** The option of commands that check signatures. */
 export const SECRET_FILE_OPTION = [
   "--secret-file <file>",
-  "the file with the shared secret, to check signatures with (else $FAIRLEAD_SECRET)",
+  "the file with the shared secret (default: $FAIRLEAD_SECRET)",
 ] as const;
 
 /** The shared secret of signatures. Null if none is given; an error as text. */
@@ -55,7 +55,7 @@ type Wanted = {
 
 /** Reads a file, or with `path` null standard input. At a terminal, prints that it waits for input. */
 export function readTyped(path: string | null, { what, most }: Wanted): Promise<Input> {
-  if (path === null && isInputTerminal()) printError(`type ${what}, then a new line and Ctrl-D\n`);
+  if (path === null && isInputTerminal()) printError(`type ${what}, then Enter and Ctrl-D\n`);
   return readInput(path, most);
 }
 
@@ -68,7 +68,7 @@ export function readObject(text: string, from: string): JsonObject | string {
   if (parsed === null) return explain(text, from);
   const { value } = parsed;
   if (isObject(value)) return value;
-  return `${from} must be a JSON object, as {"key":"value"} (got ${kindOf(value)})`;
+  return `${from} must be a JSON object, such as {"key":"value"} (got ${kindOf(value)})`;
 }
 
 type Parsed = { readonly value: unknown };

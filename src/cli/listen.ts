@@ -9,31 +9,35 @@ import { print, printError } from "../runtime/output.ts";
 import { onSignals } from "../runtime/process.ts";
 import { createServe } from "../runtime/serve.ts";
 import { verify } from "../webhook/signature.ts";
-import { complain, type Done, EXIT, type ExitCode, examples, failed } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode, failed } from "./command.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { readSharedSecret, SECRET_FILE_OPTION } from "./input.ts";
+import { paint } from "./paint.ts";
 
 /** `fairlead listen`: a receiver of webhooks that prints what it gets, and can fail on purpose. Runs until a signal. */
 export function declareListen(program: Command, done: Done): void {
-  program
+  const command = program
     .command("listen")
-    .description("receive webhooks, check their signatures and print them; can fail on purpose")
-    .option("--listen <address>", "where to listen, as host:port", "127.0.0.1:9000")
+    .summary("receive webhooks and print them, to try out a setup")
+    .description("Receive webhooks, check their signatures and print them. It can fail on purpose.")
+    .option("--listen <address>", "the address to listen at, as host:port", "127.0.0.1:9000")
     .option(...SECRET_FILE_OPTION)
     .option("--status <code>", "answer with this status", toStatus)
-    .option("--delay <duration>", "answer only after this time, as 6s", toDuration)
-    .option("--fail-first <count>", "refuse this many requests (with --status, else 503), then answer 200", toCount)
-    .option("--json", "print one JSON object per line")
-    .addHelpText(
-      "after",
-      examples(
-        "FAIRLEAD_SECRET=change-me fairlead listen",
-        "fairlead listen --status 503            # be down: Fairlead tries again for four hours",
-        "fairlead listen --fail-first 3          # come back after three refusals",
-        "fairlead listen --delay 6s              # be too slow: an answer counts for five seconds",
-      ),
-    )
-    .action((options: ListenOptions) => done(listen(options)));
+    .option("--delay <duration>", "wait this long before each answer, such as 6s", toDuration)
+    .option("--fail-first <count>", "refuse this many requests (with --status, or 503), then answer 200", toCount)
+    .option("--json", "print one JSON object per line");
+  addHelp(command, HELP).action((options: ListenOptions) => done(listen(options)));
 }
+
+const HELP: HelpText = {
+  examples: ["FAIRLEAD_SECRET=change-me fairlead listen", "fairlead listen --status 503 --fail-first 3"],
+  notes: "Fairlead retries for four hours after a 5xx, and after an answer that takes more than five seconds.",
+  moreExamples: [
+    "fairlead listen --status 503      # be down",
+    "fairlead listen --fail-first 3    # come back after three refusals",
+    "fairlead listen --delay 6s        # be too slow",
+  ],
+};
 
 function toStatus(text: string): number {
   const status = Number(text);
@@ -49,7 +53,7 @@ function toCount(text: string): number {
 function toDuration(text: string): number {
   const duration = parseDuration(text);
   if (duration !== null) return duration;
-  throw new InvalidArgumentError("It must be a duration like 6s or 250ms.");
+  throw new InvalidArgumentError("It must be a duration such as 6s or 250ms.");
 }
 
 type ListenOptions = {
@@ -77,7 +81,7 @@ async function listen(options: ListenOptions): Promise<ExitCode> {
   } catch (error) {
     return complain(failed(error instanceof Error ? error.message : String(error)));
   }
-  printError(`listening at ${listener.address}, signatures are ${secret ? "checked" : "not checked"}\n`);
+  printError(`listening at ${listener.address}; signatures are ${secret ? "checked" : "not checked"}\n`);
   await new Promise<void>((resolve) => onSignals({ stop: () => resolve(), reload: () => {} }));
   await listener.stop();
   return EXIT.done;
@@ -140,7 +144,8 @@ type Received = {
 function toLines({ nth, at, status, request, body, signature }: Received): string {
   const time = new Date(at).toISOString().slice(11, 23);
   const path = new URL(request.url).pathname;
-  return `#${nth} ${time} ${typeOf(body)} at ${path}, signature ${signature}, answered ${status}\n   ${printable(body)}`;
+  const shown = signature === "wrong" ? paint.bad(signature) : signature;
+  return `#${nth} ${time} ${typeOf(body)} at ${path}, signature ${shown}, answered ${status}\n   ${printable(body)}`;
 }
 
 /** For programs: one JSON object on one line. */

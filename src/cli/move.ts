@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { printable } from "../client/show.ts";
 import { movedPage } from "../wire/deliveries.ts";
-import { type Done, examples } from "./command.ts";
+import type { Done } from "./command.ts";
 import { addDaemonOptions } from "./daemon.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts";
 
 /**
@@ -11,22 +12,22 @@ import { deliveries, type EndOptions, endWaiting, type Way } from "./waiting.ts"
 export function declareMove(program: Command, done: Done): void {
   const command = program
     .command("move")
-    .description("move the waiting deliveries of a paused, disabled or removed destination to another one")
-    .argument("<old>", "the destination they wait for")
-    .argument("<new>", "the configured destination that gets them, whatever types and sources it takes")
+    .summary("move waiting deliveries to another destination")
+    .description("Move the waiting deliveries of a paused, disabled or removed destination to another destination.")
+    .argument("<old>", "the destination they are waiting for")
+    .argument("<new>", "the destination that gets them, whatever its types and sources")
     .option("--dry-run", "only print how many there are")
-    .option("--yes", "do not ask; needed without a terminal")
+    .option("--yes", "do not ask for confirmation; required without a terminal")
     .option("--json", "print what was done as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((from: string, to: string, options: EndOptions) => done(endWaiting(wayOf(from, to), options)));
+  addHelp(addDaemonOptions(command), HELP).action((from: string, to: string, options: EndOptions) =>
+    done(endWaiting(wayOf(from, to), options)),
+  );
 }
 
-const HELP = `${examples("fairlead move old-crm crm --dry-run", "fairlead move old-crm crm", "fairlead move old-crm crm --yes --json")}
-
-The new one has the time of its cutoff for each, as if it had just come in. What it has
-already does not go to it again: that becomes failed. Ctrl-C stops between
-two pages.`;
+const HELP: HelpText = {
+  examples: ["fairlead move old-crm crm --dry-run", "fairlead move old-crm crm"],
+  notes: `Each delivery gets a new cutoff. An event that the new destination already has is not sent twice: the old delivery fails instead. Ctrl-C stops after the current page.`,
+};
 
 function wayOf(from: string, to: string): Way {
   const name = printable(to);
@@ -41,7 +42,7 @@ function wayOf(from: string, to: string): Way {
       const all = `Moved ${deliveries(done)} from ${printable(from)} to ${name}.`;
       if (doubled === 0) return all;
       const events = doubled === 1 ? "that event" : "those events";
-      return `${all}\n${deliveries(doubled)} failed instead: ${name} has ${events} already.`;
+      return `${all}\n${deliveries(doubled)} failed instead: ${name} already has ${events}.`;
     },
     toJson: ({ done, doubled }) => ({ to, moved: done, doubled }),
   };

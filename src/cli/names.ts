@@ -4,9 +4,10 @@ import { namesUnder } from "../config/parts.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { print } from "../runtime/output.ts";
-import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { type Done, EXIT, type ExitCode } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
 import { addDaemonOptions, type DaemonOptions, findDaemon, readAnswer, send } from "./daemon.ts";
+import { addHelp } from "./help.ts";
 
 const SECTIONS = ["destinations", "sources"] as const;
 type Section = (typeof SECTIONS)[number];
@@ -15,11 +16,11 @@ type Section = (typeof SECTIONS)[number];
 export function declareNames(program: Command, done: Done): void {
   const command = program
     .command("names", { hidden: true })
-    .description("print the names of the destinations or the sources, one per line; nothing if they are not available")
-    .addArgument(new Argument("<what>", "which names").choices(SECTIONS));
-  addDaemonOptions(command)
-    .addHelpText("after", examples("fairlead names destinations"))
-    .action((what: Section, options: DaemonOptions) => done(printNames(what, options)));
+    .description("Print the names of the destinations or of the sources, one per line.")
+    .addArgument(new Argument("<what>", "destinations or sources").choices(SECTIONS));
+  addHelp(addDaemonOptions(command), { examples: ["fairlead names destinations", "fairlead names sources"] }).action(
+    (what: Section, options: DaemonOptions) => done(printNames(what, options)),
+  );
 }
 
 /** Prints no errors: they would appear in the middle of the line that the user is typing. */

@@ -2,24 +2,24 @@ import type { Command } from "commander";
 import { createResolve } from "../runtime/config-files.ts";
 import { openerOf, placeHere, startOpener } from "../runtime/desktop.ts";
 import { print, printError } from "../runtime/output.ts";
-import { complain, type Done, EXIT, type ExitCode, examples, failed } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode, failed } from "./command.ts";
 import { addDaemonOptions, type DaemonOptions, findAddress } from "./daemon.ts";
+import { addHelp, type HelpText } from "./help.ts";
 
 /** `fairlead open`: prints the address of the dashboard, and opens it on a desktop. */
 export function declareOpen(program: Command, done: Done): void {
   const command = program
     .command("open")
-    .description("print the address of the dashboard, and on a desktop open it in the browser")
-    .option("--print", "only print it");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((options: OpenOptions) => done(open(options)));
+    .summary("open the dashboard in the browser")
+    .description("Print the address of the dashboard. On a desktop, open it in the browser.")
+    .option("--print", "only print the address");
+  addHelp(addDaemonOptions(command), HELP).action((options: OpenOptions) => done(open(options)));
 }
 
-const HELP = `${examples("fairlead open", "fairlead open --print")}
-
-Where the operator's API is at a Unix socket, or on a machine that you reach by
-ssh, it prints how to reach it from yours. The page asks for the token itself.`;
+const HELP: HelpText = {
+  examples: ["fairlead open", "fairlead open --print"],
+  notes: `If the operator's API listens on a Unix socket, or if you are connected by ssh, it prints how to reach the dashboard from your machine. The page asks for the token itself.`,
+};
 
 type OpenOptions = DaemonOptions & { readonly print?: boolean };
 
@@ -44,15 +44,15 @@ async function open(options: OpenOptions): Promise<ExitCode> {
   return EXIT.done;
 }
 
-const OFF = "there is no dashboard: admin.dashboard is false in the config; set it to true, and the daemon serves it";
+const OFF = "the dashboard is off: admin.dashboard is false in the config; set it to true";
 
 const PORT = "8081";
 
 /** How to reach a dashboard at a Unix socket, which no browser opens. Exported for its test. */
 export function socketWords(path: string, host: string): string {
-  return `The dashboard is at the Unix socket ${path}. On the machine of the browser, run
+  return `The dashboard is on the Unix socket ${path}. On the machine with the browser, run
   ssh -N -L ${shellWord(`${PORT}:${path}`)} ${host}
-and open http://localhost:${PORT}/. Whether it answers here:
+and open http://localhost:${PORT}/. To test the socket here:
   curl --unix-socket ${shellWord(path)} http://localhost/readyz`;
 }
 
@@ -61,7 +61,7 @@ export function tunnelWords(base: string, host: string): string | null {
   const { hostname: name = "", port = "", protocol = "" } = URL.parse(base) ?? {};
   if (protocol !== "http:" || !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(name)) return null;
   const target = `${port || "80"}:${name}:${port || "80"}`;
-  return `From the machine that you came from: ssh -N -L ${shellWord(target)} ${host}, and open http://localhost:${port || "80"}/`;
+  return `From your own machine: run ssh -N -L ${shellWord(target)} ${host}, then open http://localhost:${port || "80"}/`;
 }
 
 /** Quoted where a shell would read it as something else. */

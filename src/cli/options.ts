@@ -26,12 +26,12 @@ export function upTo(most: number): (text: string) => number {
 /** The options that select deliveries, besides their state. */
 export function addFilterOptions(command: Command): Command {
   return command
-    .option("--destination <name>", "only those for this destination")
-    .option("--source <name>", "only those of events from this source")
-    .option("--type <type>", "only those of this type, such as track", oneOf(TYPES))
-    .option("--user <id>", "only those of events of this user")
-    .option("--since <time>", "only those in their state since this time: 2h, or 2009-11-10T23:00", toTime)
-    .option("--until <time>", "only those in their state before this time", toTime);
+    .option("--destination <name>", "only deliveries to this destination")
+    .option("--source <name>", "only events from this source")
+    .option("--type <type>", "only events of this type, such as track", oneOf(TYPES))
+    .option("--user <id>", "only events of this user")
+    .option("--since <time>", "only since this time: 2h, or 2009-11-10T23:00", toTime)
+    .option("--until <time>", "only before this time", toTime);
 }
 
 export type Filter = {
@@ -53,7 +53,7 @@ export function filterOf({ state, destination, source, type, user, since, until 
 function toTime(text: string): string {
   const time = toQueryTime(text);
   if (time !== null) return time;
-  throw new InvalidArgumentError("It must be how long ago, as 2h or 30m, or a time, as 2009-11-10T23:00:00Z.");
+  throw new InvalidArgumentError("It must be an age such as 2h or 30m, or a time such as 2009-11-10T23:00:00Z.");
 }
 
 const FORM = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;

@@ -32,6 +32,8 @@ export type CopyOptions = {
   /** The subject of the message if the copy is bad. */
   readonly subject: string;
   readonly stepped?: (copied: Copied) => void;
+  /** Called before the copy is checked, which may take long. */
+  readonly checking?: () => void;
 };
 
 /** Opens an outbox to read it. Rejects if it cannot be read. */
@@ -52,12 +54,13 @@ export async function openOutbox(path: string): Promise<OutboxFile> {
   }
 }
 
-async function copyAndCheck(db: Database, file: NewFile, { subject, stepped }: CopyOptions) {
+async function copyAndCheck(db: Database, file: NewFile, { subject, stepped, checking }: CopyOptions) {
   let rows: Rows = {};
   const look = (at: Database): void => {
     rows = countRows(at);
   };
   await copyPages(db, file, { look, stepped });
+  checking?.();
   const contents = await checkOutbox(file.path, subject);
   if ("code" in contents) return contents;
   const copied = await rowsOf(file.path);
@@ -104,7 +107,7 @@ export async function foldLog(outbox: string): Promise<void> {
 export async function lackOfRoom(folder: string, bytes: number, spared = 0): Promise<string | null> {
   const space = await disk.space(folder).catch(() => null);
   if (space === null || space.free >= bytes + spared) return null;
-  const why = spared > 0 ? `, of which outbox.freeDisk spares ${formatSize(spared)} for the daemon` : "";
+  const why = spared > 0 ? `, of which ${formatSize(spared)} are reserved for the daemon (outbox.freeDisk)` : "";
   return `no_room: the copy needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free in ${folder}${why}`;
 }
 

@@ -3,28 +3,26 @@ import { printable } from "../client/show.ts";
 import { formatDuration } from "../model/units.ts";
 import type { Received } from "../wire/fields.ts";
 import { pausedDestination, resumedDestination } from "../wire/status.ts";
-import type { ExitCode } from "./command.ts";
-import { type Done, examples } from "./command.ts";
+import type { Done, ExitCode } from "./command.ts";
 import { addDaemonOptions, destinationPath, type PrintOptions, printAnswer } from "./daemon.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { aboutOf } from "./waiting.ts";
 
 /** `fairlead pause DESTINATION`: stops sending to it until it is resumed. */
 export function declarePause(program: Command, done: Done): void {
   const command = program
     .command("pause")
-    .description("send nothing to a destination until it is resumed; new events for it wait")
-    .argument("<destination>", "which one")
+    .summary("pause a destination; its deliveries are kept")
+    .description("Send nothing to a destination until it is resumed. New events for it are kept as waiting deliveries.")
+    .argument("<destination>", "the destination to pause")
     .option("--json", "print what was done as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((name: string, options: PrintOptions) => done(pause(name, options)));
+  addHelp(addDaemonOptions(command), HELP).action((name: string, options: PrintOptions) => done(pause(name, options)));
 }
 
-const HELP = `${examples("fairlead pause crm", "fairlead pause crm --json")}
-
-Attempts that run already are finished. The time until fairlead resume does not
-count towards the cutoff (four hours) of what waits, and nothing is given up.
-A destination stays paused over restarts, and whatever becomes of the config.`;
+const HELP: HelpText = {
+  examples: ["fairlead pause crm", "fairlead pause crm --json"],
+  notes: `Attempts that have begun are finished. Paused time does not count towards the four hours (delivery.cutoff) after which a delivery expires. A pause lasts until fairlead resume, through restarts and config changes.`,
+};
 
 function pause(name: string, options: PrintOptions): Promise<ExitCode> {
   const question = { path: destinationPath(name, "pause"), body: {}, answer: pausedDestination };
@@ -41,7 +39,7 @@ export function pausedWords(
   now: number,
 ): string {
   const age = formatDuration(Math.max(0, now - Date.parse(since)));
-  const done = changed ? `Paused ${printable(name)}.` : `${printable(name)} is paused already, for ${age}.`;
+  const done = changed ? `Paused ${printable(name)}.` : `${printable(name)} has been paused for ${age} already.`;
   return `${done} ${aboutOf(waiting, name)}.`;
 }
 
@@ -49,18 +47,19 @@ export function pausedWords(
 export function declareResume(program: Command, done: Done): void {
   const command = program
     .command("resume")
-    .description("send to a paused destination again; its waiting deliveries are sent at once")
-    .argument("<destination>", "which one")
+    .summary("resume a paused destination")
+    .description("Send to a paused destination again, beginning with its oldest waiting deliveries.")
+    .argument("<destination>", "the destination to resume")
     .option("--json", "print what was done as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", RESUME_HELP)
-    .action((name: string, options: PrintOptions) => done(resume(name, options)));
+  addHelp(addDaemonOptions(command), RESUME_HELP).action((name: string, options: PrintOptions) =>
+    done(resume(name, options)),
+  );
 }
 
-const RESUME_HELP = `${examples("fairlead resume crm", "fairlead resume crm --json")}
-
-What was due meanwhile goes out first, the oldest before the others; each has
-as much time left to its cutoff as it had when the destination was paused.`;
+const RESUME_HELP: HelpText = {
+  examples: ["fairlead resume crm", "fairlead resume crm --json"],
+  notes: "Each delivery has as much time left until its cutoff as it had when the destination was paused.",
+};
 
 function resume(name: string, options: PrintOptions): Promise<ExitCode> {
   const question = { path: destinationPath(name, "resume"), body: {}, answer: resumedDestination };
@@ -83,6 +82,6 @@ export function resumedWords(
     since === null
       ? `${shown} was not paused.`
       : `Resumed ${shown}, which was paused for ${formatDuration(Math.max(0, now - Date.parse(since)))}.`;
-  const unserved = served ? "" : "\nNothing is sent to it all the same: it is disabled, or not in the config.";
+  const unserved = served ? "" : "\nNothing is sent to it yet: it is disabled, or not in the config.";
   return `${done} ${aboutOf(waiting, name)}.${unserved}`;
 }

@@ -1,4 +1,5 @@
-import { formatDuration, type Ms, SECOND } from "../model/units.ts";
+import { formatDuration, formatSize, type Ms, SECOND } from "../model/units.ts";
+import { createClock } from "../runtime/clock.ts";
 import { errorColumns, isErrorTerminal, printError } from "../runtime/output.ts";
 import { onSignals } from "../runtime/process.ts";
 
@@ -14,6 +15,10 @@ export type Progress = {
   readonly began?: { readonly done: number; readonly share: number };
   /** Since this run began. */
   readonly elapsed: Ms;
+  /** What is done, as `counting`. */
+  readonly label?: string;
+  /** What is counted, if not items. */
+  readonly unit?: "bytes";
 };
 
 /**
@@ -25,7 +30,7 @@ export function progressLine(progress: Progress, width: number): string {
   const percent = share === null ? "" : `${Math.floor(share * 100)}%`.padStart(4);
   const [count, rate, left] = [countOf(progress), rateOf(progress), leftOf(progress, share)];
   const wordings = [
-    [percent, count, rate, left],
+    [progress.label ?? "", percent, count, rate, left],
     [percent, count, left],
     [percent, left],
     [share === null ? count : percent],
@@ -49,13 +54,15 @@ function shareOf({ done, total, share }: Progress): number | null {
   return total === 0 ? 1 : Math.min(1, done / total);
 }
 
-function countOf({ done, total }: Progress): string {
-  return total === null ? grouped(done) : `${grouped(done)} of ${grouped(total)}`;
+function countOf({ done, total, unit }: Progress): string {
+  const shown = unit === "bytes" ? formatSize : grouped;
+  return total === null ? shown(done) : `${shown(done)} of ${shown(total)}`;
 }
 
-function rateOf({ done, began, elapsed }: Progress): string {
+function rateOf({ done, began, elapsed, unit }: Progress): string {
   if (elapsed < SECOND) return "";
   const rate = ((done - (began?.done ?? 0)) * SECOND) / elapsed;
+  if (unit === "bytes") return `${formatSize(Math.round(rate))}/s`;
   return `${rate < 10 ? Number(rate.toFixed(1)) : grouped(Math.round(rate))}/s`;
 }
 
@@ -85,6 +92,8 @@ type Terminal = {
 export type ProgressBar = {
   /** Draws it, at most ten times a second. */
   show(progress: Progress): void;
+  /** Draws in its place what is done now and cannot be counted. */
+  stage(text: string): void;
   /** Writes a line above the bar, or without one. */
   note(line: string): void;
   /** Removes the bar, so that further output begins on an empty line. */
@@ -96,17 +105,42 @@ export function openProgressBar({ now }: { readonly now: () => number }): Progre
   return createProgressBar({ write: printError, isTerminal: isErrorTerminal(), width: errorColumns, now });
 }
 
-export type Counter = { show(done: number, total: number | null): void; clear(): void };
+export type Counter = Pick<ProgressBar, "stage" | "clear"> & { show(done: number, total: number | null): void };
 
 /** A progress bar on standard error for work that begins now and is counted. */
-export function openCounter({ now }: { readonly now: () => number }): Counter {
+export function openCounter(
+  { now }: { readonly now: () => number },
+  what: Pick<Progress, "label" | "unit"> = {},
+): Counter {
   const bar = openProgressBar({ now });
   const began = now();
   return {
     show: (done, total) =>
-      bar.show({ done, total: total === null ? null : Math.max(done, total), elapsed: now() - began }),
+      bar.show({ ...what, done, total: total === null ? null : Math.max(done, total), elapsed: now() - began }),
+    stage: bar.stage,
     clear: bar.clear,
   };
+}
+
+/** Until then nobody wonders what a command does. */
+const PATIENCE: Ms = 2 * SECOND;
+
+/** Shows what runs and for how long, once it takes more than two seconds and cannot be counted. */
+export async function showWhile<Result>(what: string, work: Promise<Result>): Promise<Result> {
+  const clock = createClock();
+  const bar = openProgressBar(clock);
+  const began = clock.now();
+  let cancel = clock.after(PATIENCE, draw);
+  function draw(): void {
+    bar.stage(`${what}, for ${formatDuration(clock.now() - began)}`);
+    cancel = clock.after(SECOND, draw);
+  }
+  try {
+    return await work;
+  } finally {
+    cancel();
+    bar.clear();
+  }
 }
 
 const BETWEEN: Ms = 100;
@@ -123,14 +157,21 @@ export function createProgressBar({ write, isTerminal, width, now }: Terminal): 
     shown = null;
   }
 
+  function draw(text: string): void {
+    shown = text;
+    write(`${WIPE}${text}`);
+  }
+
   return {
     clear,
     show(progress) {
       if (!isTerminal || now() - shownAt < BETWEEN) return;
       // A character in the last column makes some terminals wrap.
-      shown = progressLine(progress, width() - 1);
+      draw(progressLine(progress, width() - 1));
       shownAt = now();
-      write(`${WIPE}${shown}`);
+    },
+    stage(text) {
+      if (isTerminal) draw(`${text} …`.slice(0, width() - 1));
     },
     note(line) {
       const below = shown;

@@ -4,10 +4,11 @@ import { suggest } from "../config/suggest.ts";
 import { FAULT_STATUS } from "../model/fault.ts";
 import { rejectionList } from "../wire/deliveries.ts";
 import { MOST_LISTED, type Received } from "../wire/fields.ts";
-import type { ExitCode } from "./command.ts";
-import { type Done, examples } from "./command.ts";
+import type { Done, ExitCode } from "./command.ts";
 import { addDaemonOptions, type PrintOptions, printAnswer } from "./daemon.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { upTo } from "./options.ts";
+import { paint } from "./paint.ts";
 
 const MOST = MOST_LISTED.rejected;
 
@@ -17,30 +18,25 @@ export type RejectedCall = Received<typeof rejectionList>["rejected"][number];
 export function declareRejected(program: Command, done: Done): void {
   const command = program
     .command("rejected")
-    .description("show recently refused calls: when, who, why, and how each begins")
-    .option("--limit <count>", `how many, up to ${MOST}`, upTo(MOST), 20)
+    .summary("list recently refused calls, and why")
+    .description("List recently refused calls: when, from whom, why, and how each begins.")
+    .option("--limit <count>", `how many to list, up to ${MOST}`, upTo(MOST), 20)
     .option("--source <name>", "only those with the write key of this source")
-    .option("--code <code>", "only those that were refused with this code, as missing_event", toCode)
-    .option("--json", "print them as JSON, the newest first");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((options: RejectedOptions) => done(rejected(options)));
+    .option("--code <code>", "only those refused with this code, such as missing_event", toCode)
+    .option("--json", "print them as JSON");
+  addHelp(addDaemonOptions(command), HELP).action((options: RejectedOptions) => done(rejected(options)));
 }
 
-const HELP = `${examples(
-  "fairlead rejected",
-  "fairlead rejected --source website --limit 5",
-  "fairlead rejected --code unknown_write_key --json",
-  "fairlead rejected --admin http://127.0.0.1:8081",
-)}
-
-The daemon keeps the last ones in memory, until it stops. docs/reference/http-api.md
-explains the codes.`;
+const HELP: HelpText = {
+  examples: ["fairlead rejected", "fairlead rejected --source website --code missing_event"],
+  notes: "The daemon keeps the latest refusals in memory until it stops.",
+  moreExamples: ["fairlead rejected --code unknown_write_key --json"],
+};
 
 function toCode(text: string): string {
   if (Object.hasOwn(FAULT_STATUS, text)) return text;
   const meant = suggest(text, Object.keys(FAULT_STATUS));
-  throw new InvalidArgumentError(meant === null ? "No call is refused with it." : `Did you mean ${meant}?`);
+  throw new InvalidArgumentError(meant === null ? "There is no such code." : `Did you mean ${meant}?`);
 }
 
 type RejectedOptions = PrintOptions & { readonly limit: number; readonly source?: string; readonly code?: string };
@@ -70,23 +66,23 @@ export function toWords(calls: readonly RejectedCall[], asked: Asked): string {
 function nothing({ source, code }: Asked): string {
   const whose = source === null ? "No call" : `No call of ${printable(source)}`;
   const why = code === null ? "" : ` with ${printable(code)}`;
-  const memory = source === null && code === null ? "" : ", as far back as it remembers";
+  const memory = source === null && code === null ? "" : ", as far as the daemon remembers";
   return `${whose} was refused${why} since the daemon started${memory}.`;
 }
 
 function summary(shown: number, { limit, most }: Asked): string {
-  const more = shown === limit && limit < most ? ` --limit ${most} may show more.` : "";
-  return shown === 1 ? `The last refusal.${more}` : `The last ${shown} refusals, the newest first.${more}`;
+  const more = shown === limit && limit < most ? ` There may be more: try --limit ${most}.` : "";
+  return shown === 1 ? `1 refused call.${more}` : `${shown} refused calls, the newest first.${more}`;
 }
 
 function toBlock(call: RejectedCall): string {
   const { at, source, code, message } = call;
   return [
-    printable(`${at} ${source ?? "unknown source"}: ${code}`),
+    `${printable(`${at} ${source ?? "unknown source"}`)}: ${paint.bad(printable(code))}`,
     `  ${printable(message)}`,
     ...aboutOf(call).map((line) => `  ${printable(line)}`),
     `  ${cut(printable(senderOf(call)), MOST_COLUMNS)}`,
-    ...sampleOf(call).map((line) => `    ${line}`),
+    ...sampleOf(call).map((line) => paint.faint(`    ${line}`)),
   ].join("\n");
 }
 
@@ -104,7 +100,7 @@ function aboutOf({ type, messageId, count }: RejectedCall): readonly string[] {
 const MOST_COLUMNS = 100;
 
 function senderOf({ request, from: { address, userAgent, origin } }: RejectedCall): string {
-  const page = origin === null ? "" : `, a page of ${origin}`;
+  const page = origin === null ? "" : `, on a page of ${origin}`;
   const program = userAgent === null ? "" : `, ${userAgent}`;
   return `${request} from ${address ?? "an unknown address"}${page}${program}`;
 }
@@ -116,5 +112,5 @@ function cut(text: string, most: number): string {
 /** Line by line as received, so that formatted JSON stays formatted. */
 function sampleOf({ sample }: RejectedCall): readonly string[] {
   const lines = sample.trimEnd().replaceAll("\t", "  ").split(/\r?\n/).map(printable);
-  return lines.length === 1 && lines[0] === "" ? ["(nothing of it was read)"] : lines;
+  return lines.length === 1 && lines[0] === "" ? ["(nothing was read)"] : lines;
 }

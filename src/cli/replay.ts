@@ -6,9 +6,10 @@ import { createClock } from "../runtime/clock.ts";
 import { print } from "../runtime/output.ts";
 import { replayPage, SETTLED_STATES } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
-import { type Complaint, complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode } from "./command.ts";
 import { confirm, type Plan } from "./confirm.ts";
 import { addDaemonOptions, askDaemon, type DaemonOptions } from "./daemon.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { addFilterOptions, type Filter, filterOf, oneOf } from "./options.ts";
 import { onInterrupt, openCounter } from "./progress.ts";
 import { retryDelivery } from "./retry.ts";
@@ -20,30 +21,31 @@ export type Page = Received<typeof replayPage>;
 export function declareReplay(program: Command, done: Done): void {
   const command = program
     .command("replay")
-    .description("send failed and expired deliveries again, or with --state delivered those a receiver has lost")
-    .argument("[id...]", "deliveries as `fairlead deliveries` lists them, 42-crm; else all that match the options")
+    .summary("send failed and expired deliveries again")
+    .description(
+      "Send failed and expired deliveries again. With --state delivered, send again what a receiver has lost.",
+    )
+    .argument("[id...]", "deliveries, such as 42-crm (default: all that match the options)")
     .option("--state <state>", "failed, expired or delivered (default: failed and expired)", oneOf(SETTLED_STATES));
   addFilterOptions(command)
-    .option("--dry-run", "only print how many there are, and their oldest and newest event")
-    .option("--rate <count>", "at most this many a second (default: as fast as they can be written)", toRate)
-    .option("--yes", "do not ask; needed without a terminal")
+    .option("--dry-run", "only print how many match, and their oldest and newest event")
+    .option("--rate <count>", "at most this many per second (default: no limit)", toRate)
+    .option("--yes", "do not ask for confirmation; required without a terminal")
     .option("--json", "print what was done as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((ids: readonly string[], options: FilterOptions) => done(replay(ids, options)));
+  addHelp(addDaemonOptions(command), HELP).action((ids: readonly string[], options: FilterOptions) =>
+    done(replay(ids, options)),
+  );
 }
 
-const HELP = `${examples(
-  "fairlead replay 42-crm",
-  "fairlead replay --destination crm --since 2h --dry-run",
-  "fairlead replay --state expired --yes --rate 100",
-  "fairlead replay --state delivered --destination crm --since 2009-11-10T22:00 --until 2009-11-10T23:00",
-)}
-
-Each has its four hours (delivery.cutoff) again, and all of its webhooks are asked. Receivers know
-an event that they have by its messageId. --since and --until are about when
-a delivery came into its state. Ctrl-C stops between two pages: what was not
-reached stays as it was.`;
+const HELP: HelpText = {
+  examples: ["fairlead replay 42-crm", "fairlead replay --destination crm --since 2h --dry-run"],
+  notes: `Each delivery gets a new cutoff of four hours (delivery.cutoff). Receivers recognise an event that they have by its messageId. Ctrl-C stops after the current page; the other deliveries are unchanged.`,
+  more: `--since and --until select by the time at which a delivery came into its state. All webhooks of a delivery are tried again.`,
+  moreExamples: [
+    "fairlead replay --state expired --yes --rate 100",
+    "fairlead replay --state delivered --destination crm --since 2009-11-10T22:00 --until 2009-11-10T23:00",
+  ],
+};
 
 function toRate(text: string): number {
   const rate = /^\d{1,6}(\.\d{1,3})?$/.test(text) ? Number(text) : 0;
@@ -55,7 +57,10 @@ async function replay(ids: readonly string[], options: FilterOptions): Promise<E
   if (ids.length === 0) return replayByFilter(options);
   const [other] = [...Object.keys(filterOf(options)), ...(options.dryRun ? ["dry-run"] : [])];
   if (other !== undefined) {
-    return complain({ code: EXIT.usage, message: `say either ids or --${other}: ids already name the deliveries` });
+    return complain({
+      code: EXIT.usage,
+      message: `name ids or --${other}, not both: ids already select the deliveries`,
+    });
   }
   let code: ExitCode = EXIT.done;
   for (const id of ids) code = Math.max(code, await retryDelivery(id, options)) as ExitCode;
@@ -74,7 +79,10 @@ async function replayByFilter(options: FilterOptions): Promise<ExitCode> {
   const world = { clock, interrupted: interrupting.signal };
   const ask = (dryRun: boolean): PagesWorld["ask"] => asker(options, { filter, dryRun });
   try {
-    const counted = await goThrough({ ...world, ask: ask(true), rate: null, took: () => {} });
+    const counting = openCounter(clock, { label: "counting" });
+    const count = ({ replayed }: Total): void => counting.show(replayed, null);
+    const counted = await goThrough({ ...world, ask: ask(true), rate: null, took: count });
+    counting.clear();
     const plan = counted.total;
     if (counted.ended !== "done") return complain(complaintOf(counted.ended, 0, plan.replayed));
     if (options.dryRun) return printTotal(plan, options, toPlan(plan));
@@ -200,9 +208,9 @@ function isTime(time: string | null): time is string {
 /** The plan: how many for each destination, and the oldest and newest of them. */
 function toPlan({ replayed, destinations, oldest, newest, ...others }: Total): string {
   const lines = [
-    replayed === 0 ? "There is nothing to be sent again" : `${deliveries(replayed)} would be sent again`,
+    replayed === 0 ? "No delivery would be sent again." : `${deliveries(replayed)} would be sent again:`,
     ...Object.entries(destinations).map(([name, count]) => `  ${printable(name)}: ${deliveries(count)}`),
-    ...(oldest === null || newest === null ? [] : [`  of events that were accepted from ${oldest} to ${newest}`]),
+    ...(oldest === null || newest === null ? [] : [`  of events accepted from ${oldest} to ${newest}`]),
     ...leftOver(others),
   ];
   return lines.join("\n");
@@ -212,7 +220,7 @@ function toPlan({ replayed, destinations, oldest, newest, ...others }: Total): s
 function toQuestion({ replayed, destinations, oldest, newest }: Total): Plan {
   const [name, ...others] = Object.keys(destinations);
   const whose = others.length === 0 ? printable(name ?? "") : `${others.length + 1} destinations`;
-  const about = `${deliveries(replayed)} to ${whose}, of events that were accepted from ${oldest} to ${newest}`;
+  const about = `${deliveries(replayed)} to ${whose}, of events accepted from ${oldest} to ${newest}`;
   return { about, question: replayed === 1 ? "Send it again?" : "Send them again?" };
 }
 
@@ -225,23 +233,25 @@ function leftOver({
   deleted = 0,
   superseded = 0,
 }: Pick<Total, "left" | "deleted" | "superseded">): readonly string[] {
-  const stays = (count: number): string => (count === 1 ? "stays as it is" : "stay as they are");
-  const whose = deleted === 1 ? "stays as it is: its user was" : "stay as they are: their users were";
+  const stays = (count: number): string => (count === 1 ? "is left as it is" : "are left as they are");
+  const whose = deleted === 1 ? "is left as it is: its user was" : "are left as they are: their users were";
   return [
     ...(left === 0
       ? []
-      : [`  ${deliveries(left)} ${stays(left)}: given up by command, or for what is not in the config any more`]),
+      : [
+          `  ${deliveries(left)} ${stays(left)}: discarded by command, or for a destination that is no longer in the config`,
+        ]),
     ...(deleted === 0 ? [] : [`  ${deliveries(deleted)} ${whose} deleted`]),
     ...(superseded === 0
       ? []
-      : [`  ${deliveries(superseded)} ${stays(superseded)}: a newer call about the user has replaced them`]),
+      : [`  ${deliveries(superseded)} ${stays(superseded)}: superseded by a newer call about the user`]),
   ];
 }
 
 /** Why fewer were replayed than were counted. */
 function goneMeanwhile(gone: number, wanted: number): string {
-  const removed = "they were removed, for their age or to make room, or sent again by another command";
-  return `${deliveries(gone)} of the ${format(wanted)} that were counted were not there any more: ${removed}`;
+  const removed = "removed by age or to make room, or sent again by another command";
+  return `${deliveries(gone)} of the ${format(wanted)} that were counted had disappeared: ${removed}`;
 }
 
 /** Why it did not finish, and how far it came. */
@@ -250,9 +260,9 @@ function complaintOf(ended: Exclude<Ended, "done">, done: number, wanted: number
   if (ended === "interrupted") {
     return {
       code: EXIT.failed,
-      message: `interrupted: ${progress} are sent again, the others stay as they were`,
+      message: `interrupted: ${progress} are sent again, the others are unchanged`,
       error: "interrupted",
     };
   }
-  return done === 0 ? ended : { ...ended, message: `${ended.message}; ${progress} were sent again before` };
+  return done === 0 ? ended : { ...ended, message: `${ended.message}; ${progress} are sent again` };
 }

@@ -22,9 +22,11 @@ import {
   storedFile,
 } from "../runtime/stored-file.ts";
 import { contentsJson, contentsWords } from "./backup.ts";
-import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, failed, wrongUsage } from "./command.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, failed, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION, findOutbox } from "./config-file.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import {
+  type CopyOptions,
   foldLog,
   isDamaged,
   lackOfRoom,
@@ -35,24 +37,25 @@ import {
   type OutboxFile,
   openOutbox,
 } from "./outbox-file.ts";
+import { openProgressBar } from "./progress.ts";
 
 /** `fairlead restore FILE`: replaces the outbox by a backup while no daemon runs. */
 export function declareRestore(program: Command, done: Done): void {
-  program
+  const command = program
     .command("restore")
-    .description("replace the outbox by a backup, once that is checked; the previous outbox is kept. No daemon may run")
+    .summary("replace the outbox with a backup")
+    .description("Replace the outbox with a backup, once the backup is checked. Stop the daemon first.")
     .argument("<file>", "the backup, or another copy of an outbox; it is only read")
     .option(...CONFIG_OPTION)
-    .option("--force", "keep an existing outbox under another name")
-    .option("--json", "print what was restored as JSON")
-    .addHelpText("after", HELP)
-    .action((file: string, options: RestoreOptions) => done(restoreFile(file, options)));
+    .option("--force", "replace an existing outbox, which is kept under another name")
+    .option("--json", "print what was restored as JSON");
+  addHelp(command, HELP).action((file: string, options: RestoreOptions) => done(restoreFile(file, options)));
 }
 
-const HELP = `${examples("fairlead restore /var/backups/fairlead.db", "fairlead restore --force /var/backups/fairlead.db")}
-
-Stop the daemon first. When it starts again, it sends all deliveries that wait in
-the backup, also those that were delivered since the backup was made.`;
+const HELP: HelpText = {
+  examples: ["fairlead restore /var/backups/fairlead.db", "fairlead restore --force /var/backups/fairlead.db"],
+  notes: `When the daemon starts again, it sends all deliveries that are waiting in the backup, even those that were delivered after the backup was made. Restoring a backup also brings back users that were deleted after it was made.`,
+};
 
 type RestoreOptions = { readonly config?: string; readonly force?: boolean; readonly json?: boolean };
 
@@ -62,15 +65,25 @@ async function restoreFile(file: string, options: RestoreOptions): Promise<ExitC
   const from = resolve(file);
   const there = storedFile(from);
   if (there === null) return complain(wrongUsage(`there is no file ${from}, or this user may not see it`));
-  if (there.kind !== "file") return complain(wrongUsage(`${from} is no file`));
+  if (there.kind !== "file") return complain(wrongUsage(`${from} is not a file`));
   keepFilesPrivate();
-  const now = createClock().wall();
+  const clock = createClock();
+  const now = clock.wall();
   const time = new Date(now)
     .toISOString()
     .replace(/\.\d+Z$/, "Z")
     .replace(/[-:]/g, "");
-  const job = { outbox: outbox.path, from, force: options.force === true, suffix: `before-restore-${time}` };
-  const result = await restore(job);
+  const began = clock.now();
+  const bar = openProgressBar(clock);
+  const result = await restore({
+    outbox: outbox.path,
+    from,
+    force: options.force === true,
+    suffix: `before-restore-${time}`,
+    stepped: ({ done, total }) => bar.show({ done, total, unit: "bytes", elapsed: clock.now() - began }),
+    checking: () => bar.stage("checking the copy"),
+  });
+  bar.clear();
   if ("code" in result) return complain(result);
   if (options.json) print(printable(JSON.stringify(toJson(result, outbox.path, from))));
   else print(toWords(result, { outbox: outbox.path, from, now }));
@@ -84,7 +97,7 @@ type RestoreJob = {
   readonly force: boolean;
   /** The suffix of a replaced outbox's new name. */
   readonly suffix: string;
-};
+} & Required<Pick<CopyOptions, "stepped" | "checking">>;
 
 type Restored = {
   readonly bytes: number;
@@ -120,7 +133,7 @@ async function restore(job: RestoreJob): Promise<Restored | Complaint> {
 }
 
 const USE_IT_ALL_THE_SAME =
-  "To continue without them, put it and its -wal in the place of the outbox by hand: the next start uses what is left";
+  "To continue without them, put the file and its -wal in the place of the outbox by hand: the next start uses the rest";
 
 /** The owner of the outbox's folder, or of a link to the outbox; root if the outbox belongs to another user. */
 function whoseIs(named: string, outbox: string): Owner {
@@ -169,7 +182,7 @@ async function replace(job: Replacement, before: StoredFile | null): Promise<Res
   if (lack !== null) return failed(`${lack}; make room, or move ${outbox} to another disk first`);
   const file = beginFile(outbox);
   try {
-    const contents = await source.copyTo(file, { subject: from });
+    const contents = await source.copyTo(file, { subject: from, stepped: job.stepped, checking: job.checking });
     if ("code" in contents) return contents;
     giveTo(before ?? ownerOfFolder(outbox), file.path);
     const bytes = storedFile(file.path)?.size ?? 0;
@@ -188,7 +201,7 @@ function unusable(from: string, source: OutboxFile): string | null {
     const remedy = fault.code === "schema_newer" ? "; restore it with the newer Fairlead that wrote it" : "";
     return `${fault.code}: ${from} cannot be used: ${fault.message}${remedy}`;
   }
-  return source.contents() ? null : `store_unknown: ${from} is an SQLite file, but no outbox of Fairlead`;
+  return source.contents() ? null : `store_unknown: ${from} is an SQLite file, but not an outbox of Fairlead`;
 }
 
 function ownerOfFolder(outbox: string): Owner {
@@ -198,11 +211,8 @@ function ownerOfFolder(outbox: string): Owner {
 async function describeThere(outbox: string): Promise<string> {
   const waiting = await waitingIn(outbox);
   const what =
-    waiting === null ? "" : `, in which ${waiting === 1 ? "one delivery waits" : `${waiting} deliveries wait`}`;
-  return (
-    `outbox_exists: there is an outbox at ${outbox}${what}; say --force to put it aside, under another name, and have the ` +
-    "copy in its place"
-  );
+    waiting === null ? "" : ` with ${waiting === 1 ? "1 waiting delivery" : `${waiting} waiting deliveries`}`;
+  return `outbox_exists: there is an outbox at ${outbox}${what}; --force keeps it under another name and replaces it`;
 }
 
 /** Null if it cannot be read, which is a reason to restore a backup. */
@@ -263,17 +273,15 @@ export function toWords({ bytes, contents, kept, unfolded }: Restored, { outbox,
   const { waiting } = contents.deliveries;
   const repeated =
     waiting === 0
-      ? "Nothing waits in it"
-      : `${waiting === 1 ? "One delivery waits" : `${waiting} deliveries wait`} in it and will be sent when the daemon ` +
-        "starts, also what was delivered since the backup was made";
+      ? "It has no waiting deliveries."
+      : `${waiting === 1 ? "1 waiting delivery" : `${waiting} waiting deliveries`} will be sent when the daemon starts, ` +
+        "even if delivered since the backup was made.";
   return [
-    `Restored ${printable(outbox)} from ${printable(from)}: ${formatSize(bytes)}, and checked.`,
+    `Restored ${printable(outbox)} from ${printable(from)}: ${formatSize(bytes)}, checked.`,
     contentsWords(contents, now),
-    `${repeated}. What came in since then is not in it.`,
-    ...(kept === null ? [] : [`The outbox that was there is kept as ${printable(kept)}.`]),
-    ...(unfolded === null
-      ? []
-      : [`Its log is kept beside it, as ${printable(`${kept}-wal`)}: ${printable(unfolded)}.`]),
+    `${repeated} Events accepted since the backup are not in it.`,
+    ...(kept === null ? [] : [`The previous outbox is kept as ${printable(kept)}.`]),
+    ...(unfolded === null ? [] : [`Its log is kept as ${printable(`${kept}-wal`)}: ${printable(unfolded)}.`]),
   ].join("\n");
 }
 

@@ -4,27 +4,28 @@ import { print } from "../runtime/output.ts";
 import { retriedDelivery } from "../wire/deliveries.ts";
 import type { Received } from "../wire/fields.ts";
 import { retriedDestination } from "../wire/status.ts";
-import { complain, type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode } from "./command.ts";
 import { addDaemonOptions, askDaemon, destinationPath, type PrintOptions } from "./daemon.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { aboutOf } from "./waiting.ts";
 
 /** `fairlead retry DESTINATION|ID`: tries the waiting deliveries of a destination, or one delivery, at once. */
 export function declareRetry(program: Command, done: Done): void {
   const command = program
     .command("retry")
-    .description("try at once: a destination's waiting deliveries, or one delivery in any state")
-    .argument("<what>", "a destination, or a delivery as `fairlead deliveries` lists it, 42-crm")
+    .summary("retry a destination's deliveries, or one delivery, now")
+    .description(
+      "Retry now, without waiting for the next attempt: all waiting deliveries of a destination, or one delivery in any state.",
+    )
+    .argument("<what>", "a destination such as crm, or a delivery such as 42-crm")
     .option("--json", "print what was done as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((what: string, options: PrintOptions) => done(retry(what, options)));
+  addHelp(addDaemonOptions(command), HELP).action((what: string, options: PrintOptions) => done(retry(what, options)));
 }
 
-const HELP = `${examples("fairlead retry crm", "fairlead retry 42-crm")}
-
-Neither a probe nor the end of a Retry-After is waited for. A receiver that is
-still down is then probed as before. A delivery that has failed, expired or
-was delivered is sent again, as by \`fairlead replay\`.`;
+const HELP: HelpText = {
+  examples: ["fairlead retry crm", "fairlead retry 42-crm"],
+  notes: `It waits neither for the next probe nor for the end of a Retry-After. If the receiver is still down, it is probed as before. A delivery that failed, expired or was delivered is sent again, as fairlead replay does.`,
+};
 
 async function retry(what: string, options: PrintOptions): Promise<ExitCode> {
   const question = { path: destinationPath(what, "retry"), body: {}, answer: retriedDestination };
@@ -50,12 +51,12 @@ export async function retryDelivery(id: string, options: PrintOptions): Promise<
 
 function toWords(name: string, { waiting, served }: Received<typeof retriedDestination>): string {
   if (!served)
-    return `${printable(name)} is not tried: it is paused, disabled, or not in the config. ${aboutOf(waiting, name)}.`;
-  return `${printable(name)} is tried now. ${aboutOf(waiting, name)}.`;
+    return `${printable(name)} is not retried: it is paused, disabled, or not in the config. ${aboutOf(waiting, name)}.`;
+  return `${printable(name)} is retried now. ${aboutOf(waiting, name)}.`;
 }
 
 const DID: Readonly<Record<string, string>> = {
-  replayed: "is sent again, with all of its time.",
-  hurried: "is waiting; its next attempt is due now.",
-  due: "is waiting, and already due.",
+  replayed: "is sent again, with a new cutoff.",
+  hurried: "is waiting; its next attempt begins now.",
+  due: "is waiting, and its next attempt is due already.",
 };

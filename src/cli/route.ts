@@ -9,42 +9,39 @@ import { isFault } from "../model/fault.ts";
 import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { print } from "../runtime/output.ts";
-import { type Complaint, complain, type Done, EXIT, type ExitCode, examples, table, wrongUsage } from "./command.ts";
+import { type Complaint, complain, type Done, EXIT, type ExitCode, table, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION, type ConfigText, complaintOfFile, openConfigFile, printProblems } from "./config-file.ts";
 import { showBody } from "./deliveries.ts";
-import { addCallOptions, type OneCall, readCall } from "./send/call-options.ts";
+import { addHelp, type HelpText } from "./help.ts";
+import { paint } from "./paint.ts";
+import { addCallOptions, type OneCall, readCall, TYPES_OF_CALL } from "./send/call-options.ts";
 
 /** `fairlead route`: says who would get a call and why the others would not, by the config file alone. */
 export function declareRoute(program: Command, done: Done): void {
   const command = program
     .command("route")
+    .summary("show which destinations would get a call, and why")
     .description(
-      "say which destinations would get a call and why the others would not, by the config file; sends nothing",
+      "Show which destinations would get a call, and why the others would not. It reads only the config file.",
     )
-    .addArgument(
-      new Argument(
-        "[type]",
-        "the type of call, unless --data names it; fields that you do not give have defaults",
-      ).choices(CALL_TYPES),
-    );
+    .addArgument(new Argument("[type]", TYPES_OF_CALL).choices(CALL_TYPES));
   addCallOptions(command);
   command
-    .optionsGroup("Whose it is:")
+    .optionsGroup("Options:")
+    .option("--source <name>", "the source to send as (default: the first enabled)")
     .option(...CONFIG_OPTION)
-    .option("--source <name>", "the source of the config that sends it (default: the first enabled one)")
-    .optionsGroup("Output:")
-    .option("--json", "print the result as JSON")
-    .addHelpText("after", HELP)
-    .action((type: CallType | undefined, options: RouteOptions) => done(routeCall(type, options)));
+    .option("--json", "print the result as JSON");
+  addHelp(command, HELP).action((type: CallType | undefined, options: RouteOptions) => done(routeCall(type, options)));
 }
 
-const HELP = `${examples(
-  `fairlead route track --event "Order Completed" --properties '{"total":42}'`,
-  "fairlead route --data @call.json --source website --json",
-)}
-
-No daemon is asked. POST /api/route, and "Try a call" in the dashboard, go by
-the config that is in force.`;
+const HELP: HelpText = {
+  examples: [
+    `fairlead route track --event "Order Completed"`,
+    "fairlead route --data @call.json --source website --json",
+  ],
+  notes: `The dashboard and POST /api/route show the same for the config of the running daemon.`,
+  moreExamples: [`fairlead route track --event "Order Completed" --properties '{"total":42}'`],
+};
 
 type RouteOptions = OneCall & { readonly config?: string; readonly source?: string; readonly json?: boolean };
 
@@ -86,8 +83,8 @@ function readConfig({ file, text }: Extract<ConfigText, { kind: "read" }>): Conf
 function findSource(name: string | undefined, sources: readonly Source[]): Source | Complaint {
   const found = sources.find((one) => (name === undefined ? one.enabled : one.name === name));
   if (found?.enabled) return found;
-  if (found) return wrongUsage(`the source ${found.name} is disabled: its calls are refused`);
-  if (name === undefined) return wrongUsage("the config has no source that is enabled");
+  if (found) return wrongUsage(`the source ${found.name} is disabled, so its calls are refused`);
+  if (name === undefined) return wrongUsage("the config has no enabled source");
   const names = sources.map((one) => one.name);
   const meant = suggest(name, names);
   return wrongUsage(
@@ -98,12 +95,13 @@ function findSource(name: string | undefined, sources: readonly Source[]): Sourc
 type Shown = { readonly source: string; readonly results: readonly Preview[] };
 
 export function toWords({ source, results }: Shown, type: CallType): string {
-  if (results.length === 0) return `A ${type} call from ${source} would go nowhere: the config has no destinations.`;
+  if (results.length === 0) return `No destination would get a ${type} call from ${source}: the config has none.`;
   const rows = results.map(({ destination, gets, rule, why }) => {
-    return [`  ${destination}`, gets ? "gets it" : "does not", gets ? why : printable(`${why} (${rule})`)];
+    const verdict = gets ? paint.good("gets it") : paint.faint("does not");
+    return [`  ${printable(destination)}`, verdict, printable(gets ? why : `${why} (${rule})`)];
   });
   const bodies = results.flatMap(({ destination, body }) =>
-    body === null ? [] : [`\n${destination} would get, by its template:\n${showBody(body)}`],
+    body === null ? [] : [`\n${printable(destination)} would get, by its template:\n${showBody(body)}`],
   );
-  return [`A ${type} call from ${source}:\n${table(rows)}`, ...bodies].join("\n");
+  return [`A ${type} call from ${source}:\n${table(null, rows)}`, ...bodies].join("\n");
 }

@@ -5,11 +5,12 @@ import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { print, printError } from "../runtime/output.ts";
 import { createRandom } from "../runtime/random.ts";
-import { complain, type Done, EXIT, type ExitCode, examples, failed, wrongUsage } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode, failed, wrongUsage } from "./command.ts";
 import { CONFIG_OPTION } from "./config-file.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { sendCall, toJson, toWords } from "./send/answer.ts";
 import { optionOfOneCall } from "./send/call.ts";
-import { addCallOptions, type OneCall, readCall } from "./send/call-options.ts";
+import { addCallOptions, type OneCall, readCall, TYPES_OF_CALL } from "./send/call-options.ts";
 import { type ImportOptions, importCalls } from "./send/import.ts";
 import type { SendWorld } from "./send/sender.ts";
 import { createFetch } from "./send/sender.ts";
@@ -19,58 +20,58 @@ import { findTarget, type Target, type TargetOptions } from "./send/target.ts";
 export function declareSend(program: Command, done: Done): void {
   const command = program
     .command("send")
-    .description(
-      "send one call to the running daemon, as the client library does, to try a setup; or import many from a file",
-    )
-    .addArgument(
-      new Argument("[type]", "the type of call; fields that you do not give have defaults").choices(CALL_TYPES),
-    );
+    .summary("send a test call, or import calls from a file")
+    .description("Send one call as the client library does, or import many from a file.")
+    .addArgument(new Argument("[type]", TYPES_OF_CALL).choices(CALL_TYPES));
   addCallOptions(command);
   addImportOptions(command);
   addTargetOptions(command);
-  command.addHelpText("after", HELP).action((type: CallType | undefined, options: SendOptions) => {
+  addHelp(command, HELP).action((type: CallType | undefined, options: SendOptions) => {
     return done(options.import === undefined ? sendOne(type, options) : importAll(options.import, type, options));
   });
 }
 
 function addImportOptions(command: Command): void {
   command
-    .optionsGroup("Or many calls:")
-    .option(
-      "--import <file>",
-      "send each line of the file, or with - of standard input: a whole call as JSON, with its type; can be interrupted",
-    )
-    .option("--from-line <number>", "with --import: skip the lines before this one", toLine);
+    .optionsGroup("Many calls:")
+    .option("--import <file>", "a file with a call as JSON on each line; - for stdin")
+    .option("--from-line <number>", "with --import: begin at this line", toLine);
 }
 
 function toLine(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be the number of a line, counted from 1.");
+  throw new InvalidArgumentError("It must be a line number, from 1.");
 }
 
 function addTargetOptions(command: Command): void {
   command
-    .optionsGroup("Where it goes:")
-    .option(...CONFIG_OPTION)
-    .option("--source <name>", "the source of the config whose write key is used (default: the first enabled one)")
-    .option("--url <url>", "without a config: http://host:port or unix:/path, with $FAIRLEAD_WRITE_KEY")
-    .option("--write-key-file <file>", "with --url: the file with the write key, instead of $FAIRLEAD_WRITE_KEY")
     .optionsGroup("Options:")
-    .option("--json", "print the answer as JSON, with the messageId");
+    .option("--source <name>", "the source to send as (default: the first enabled)")
+    .option(...CONFIG_OPTION)
+    .option("--url <url>", "without a config: http://host:port or unix:/path")
+    .option("--write-key-file <file>", "with --url (default: $FAIRLEAD_WRITE_KEY)")
+    .option("--json", "print the answer as JSON");
 }
 
-const HELP = examples(
-  "fairlead send track",
-  `fairlead send track --event "Signed Up" --user u1 --properties '{"plan":"pro"}'`,
-  `fairlead send identify --user u1 --traits '{"email":"a@example.com"}'`,
-  "fairlead send page --name Home --user u1",
-  "fairlead send screen --name Start --anonymous a1",
-  "fairlead send group --group g1 --user u1",
-  "fairlead send alias --user u1 --previous a1",
-  "fairlead send track --data @call.json --source website --json",
-  "FAIRLEAD_WRITE_KEY=change-me fairlead send track --url http://127.0.0.1:8080",
-  "fairlead send --import events.jsonl --source website",
-);
+const HELP: HelpText = {
+  examples: [
+    `fairlead send track --event "Signed Up" --properties '{"plan":"pro"}'`,
+    "fairlead send --import events.jsonl --source website",
+  ],
+  more: `Fields that you leave out have defaults. A call given with --data is sent unchanged, without defaults and without the checks of the client library, so that the daemon judges it; the other options replace its fields.
+
+An import can be interrupted and repeated: the daemon recognises the calls that it has, for 24 hours. Refused lines are listed in a file beside the input, with the extension .refused.`,
+  moreExamples: [
+    "fairlead send track",
+    `fairlead send identify --user u1 --traits '{"email":"a@example.com"}'`,
+    "fairlead send page --name Home --user u1",
+    "fairlead send screen --name Start --anonymous a1",
+    "fairlead send group --group g1 --user u1",
+    "fairlead send alias --user u1 --previous a1",
+    "fairlead send track --data @call.json --source website --json",
+    "FAIRLEAD_WRITE_KEY=change-me fairlead send track --url http://127.0.0.1:8080",
+  ],
+};
 
 type SendOptions = OneCall & TargetOptions & ImportOptions & { readonly import?: string };
 
@@ -81,10 +82,10 @@ async function importAll(file: string, type: CallType | undefined, options: Send
   return "code" in target ? complain(target) : importCalls(file, target, options);
 }
 
-const EACH_LINE = "with --import each line is a whole call";
+const EACH_LINE = "with --import, each line is a whole call";
 
 async function sendOne(type: CallType | undefined, options: SendOptions): Promise<ExitCode> {
-  if (options.fromLine !== undefined) return complain(wrongUsage("--from-line goes with --import"));
+  if (options.fromLine !== undefined) return complain(wrongUsage("--from-line needs --import"));
   if (type === undefined) return complain(wrongUsage(KINDLESS));
   const read = await readCall(type, options);
   if (typeof read === "string") return complain(wrongUsage(read));
@@ -101,7 +102,7 @@ async function sendOne(type: CallType | undefined, options: SendOptions): Promis
   return isTaken ? EXIT.done : EXIT.failed;
 }
 
-const KINDLESS = `say which call to send (${CALL_TYPES.join(", ")}), or --import a file of calls`;
+const KINDLESS = `name the type of call (${CALL_TYPES.join(", ")}), or use --import`;
 
 function createWorld({ base }: Target): SendWorld {
   const log = (line: string): void => printError(`${line}\n`);

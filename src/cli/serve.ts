@@ -19,20 +19,29 @@ import {
   tellReloads,
 } from "../runtime/systemd.ts";
 import { VERSION } from "../runtime/version.ts";
-import { type Done, EXIT, type ExitCode, examples } from "./command.ts";
+import { type Done, EXIT, type ExitCode } from "./command.ts";
 import { CONFIG_OPTION, requireConfig } from "./config-file.ts";
 import { createReader, type Reader } from "./config-reader.ts";
+import { addHelp, type HelpText } from "./help.ts";
 
 /** `fairlead serve`: runs the daemon in the foreground until SIGTERM or SIGINT. A second signal stops it at once. */
 export function declareServe(program: Command, done: Done): void {
-  program
+  const command = program
     .command("serve")
-    .description("run the daemon in the foreground until SIGTERM or SIGINT; it reloads its config on change")
+    .summary("run the daemon")
+    .description(
+      "Run the daemon in the foreground until SIGTERM or SIGINT. It reloads its config when the file changes.",
+    )
     .option(...CONFIG_OPTION)
-    .option("--no-copy", "do not copy the outbox before an upgrade rewrites it, for a disk without room for a copy")
-    .addHelpText("after", examples("fairlead serve --config /etc/fairlead/config.yaml"))
-    .action((options: ServeOptions) => done(serve(options)));
+    .option("--no-copy", "upgrade the outbox without copying it first, for a disk without room for a copy");
+  addHelp(command, HELP).action((options: ServeOptions) => done(serve(options)));
 }
+
+const HELP: HelpText = {
+  examples: ["fairlead serve", "fairlead serve --config /etc/fairlead/config.yaml"],
+  notes: `A second signal stops it at once. To run it as a service: systemctl start fairlead.`,
+  more: `Exit code 78 means that a restart would not help: the config has errors, or the outbox was written by a newer version. systemd then leaves the service stopped.`,
+};
 
 /** The time after the start in which clients that have waited for the daemon make their calls. */
 const FIRST_CALLS: Ms = SECOND;

@@ -6,29 +6,29 @@ import { createClock } from "../runtime/clock.ts";
 import { createResolve } from "../runtime/config-files.ts";
 import { print } from "../runtime/output.ts";
 import { type DaemonStatus, status } from "../wire/status.ts";
-import { complain, type Done, EXIT, type ExitCode, examples, table } from "./command.ts";
-import { addDaemonOptions, askDaemon, isSaidElsewhere, type PrintOptions } from "./daemon.ts";
+import { complain, type Done, EXIT, type ExitCode, table } from "./command.ts";
+import { ASKING, addDaemonOptions, askDaemon, isSaidElsewhere, type PrintOptions } from "./daemon.ts";
 import { examineAround } from "./doctor/examine.ts";
+import { addHelp, type HelpText } from "./help.ts";
+import { type Painter, paint } from "./paint.ts";
+import { showWhile } from "./progress.ts";
 
 /** `fairlead status`: the status of the daemon and each of its sources and destinations. */
 export function declareStatus(program: Command, done: Done): void {
   const command = program
     .command("status")
-    .description("show the status of the daemon: its problems, outbox, last reload, sources and destinations")
+    .summary("show problems, outbox, sources and destinations")
+    .description("Show how the daemon is: its problems and what to do, outbox, last reload, sources, destinations.")
     .option("--json", "print it as JSON");
-  addDaemonOptions(command)
-    .addHelpText("after", HELP)
-    .action((options: PrintOptions) => done(showStatus(options)));
+  addHelp(addDaemonOptions(command), HELP).action((options: PrintOptions) => done(showStatus(options)));
 }
 
-const HELP = `${examples("fairlead status", "watch fairlead status", "fairlead status --json | jq .destinations")}
-
-It begins with what is wrong, since when, and what to do: what the daemon knows
-of itself and its webhooks, and what \`fairlead doctor\` finds here without asking
-anybody. Rates are of the last minute. A destination is degraded if one of its
-webhooks works and another does not, and failing if none does; what it could not
-deliver is tried again for four hours, or its cutoff. While the database of a shared outbox is
-away, only what the daemon itself knows is shown, and the exit code is 1.`;
+const HELP: HelpText = {
+  examples: ["fairlead status", "watch --color FORCE_COLOR=1 fairlead status"],
+  notes: `Problems come first, each with its age and its remedy. Rates are those of the last minute. A destination is degraded if only some of its webhooks work, and failing if none does. Its deliveries are retried for four hours (delivery.cutoff).`,
+  more: `The problems are those that the daemon knows, and those that fairlead doctor finds on this machine without asking other machines. While the database of a shared outbox cannot be reached, only what the daemon itself knows is shown, and the exit code is 1.`,
+  moreExamples: ["fairlead status --json | jq .destinations"],
+};
 
 /** What `fairlead doctor` finds on this machine without asking others, if the daemon uses the config here. */
 function problemsAround(options: PrintOptions, said: DaemonStatus, clock: Clock): DaemonStatus["problems"] {
@@ -39,7 +39,7 @@ function problemsAround(options: PrintOptions, said: DaemonStatus, clock: Clock)
 }
 
 async function showStatus(options: PrintOptions): Promise<ExitCode> {
-  const answer = await askDaemon(options, { path: "/api/status", answer: status });
+  const answer = await showWhile(ASKING, askDaemon(options, { path: "/api/status", answer: status }));
   if ("code" in answer) return complain(answer);
   const clock = createClock();
   const said = {
@@ -59,10 +59,11 @@ export function toWords(status: DaemonStatus, now: At): string {
 }
 
 function problems({ problems }: DaemonStatus, now: At): string {
-  if (problems.length === 0) return "Problems: none.";
+  if (problems.length === 0) return paint.good("Problems: none.");
   const lines = problems.flatMap(({ level, what, since, remedy }) => {
     const lasts = since === null ? "" : `[${age(since, now)}] `;
-    return [printable(`  ${level === "error" ? "!" : "-"} ${lasts}${what}`), printable(`      ${remedy}`)];
+    const [sign, color] = level === "error" ? ["!", paint.bad] : ["-", paint.warning];
+    return [color(printable(`  ${sign} ${lasts}${what}`)), printable(`      ${remedy}`)];
   });
   return ["Problems:", ...lines].join("\n");
 }
@@ -72,8 +73,10 @@ function about({ version, pid, startedAt, config, outbox, clock }: DaemonStatus,
   return [
     `fairlead ${printable(version)}, process ${pid}, running for ${age(startedAt, now)}`,
     `config   ${printable(config.file)}, read ${age(config.readAt, now)} ago`,
-    ...(refused ? [`         NOT in force since ${age(refused.at, now)}: ${printable(refused.reason)}`] : []),
-    ...(needsRestart.length > 0 ? [`         waits for a restart: ${printable(needsRestart.join(", "))}`] : []),
+    ...(refused ? [paint.bad(`         REFUSED ${age(refused.at, now)} ago: ${printable(refused.reason)}`)] : []),
+    ...(needsRestart.length > 0
+      ? [paint.warning(`         needs a restart: ${printable(needsRestart.join(", "))}`)]
+      : []),
     `outbox   ${printable(outbox.path)}, ${formatSize(outbox.used)} of ${formatSize(outbox.max)}${trouble(outbox)}`,
     ...clockLine(clock, now),
     ...absence(outbox, now),
@@ -83,20 +86,23 @@ function about({ version, pid, startedAt, config, outbox, clock }: DaemonStatus,
 function clockLine(clock: DaemonStatus["clock"], now: At): readonly string[] {
   if (clock.plausible) return [];
   const lasts = clock.since === null ? "" : ` for ${age(clock.since, now)}`;
-  return [`clock    IMPLAUSIBLE${lasts}: ${printable(clock.reason ?? "")}; events get wrong times`];
+  return [paint.bad(`clock    WRONG${lasts}: ${printable(clock.reason ?? "")}; events get wrong times`)];
 }
 
 function trouble({ full, free, writable, away }: DaemonStatus["outbox"]): string {
-  if (away !== null) return ": AWAY, calls are refused; what waits is not known";
-  if (full !== null) return `: FULL (outbox.${printable(full)}${left(free)}), calls are refused`;
-  return writable ? "" : ": CANNOT BE WRITTEN, calls are refused; the log says why";
+  if (away !== null)
+    return paint.bad(": UNREACHABLE, calls are refused; the number of waiting deliveries is not known");
+  if (full !== null) return paint.bad(`: FULL (outbox.${printable(full)}${left(free)}), calls are refused`);
+  return writable ? "" : paint.bad(": CANNOT BE WRITTEN, calls are refused; see the log");
 }
 
 function absence({ gone }: DaemonStatus["outbox"], now: At): readonly string[] {
   if (!gone) return [];
   return [
-    printable(`         GONE for ${age(gone.since, now)}: ${gone.path} was ${gone.what}; calls are refused.`),
-    "         Do not stop the daemon: fairlead backup FILE copies what it still has.",
+    paint.bad(
+      printable(`         GONE for ${age(gone.since, now)}: ${gone.path} was ${gone.what}; calls are refused.`),
+    ),
+    "         Do not stop the daemon yet. It still has the data: run fairlead backup FILE.",
     "         Then stop it, run fairlead restore --force FILE, and start it.",
   ];
 }
@@ -113,12 +119,12 @@ function daemons({ daemons }: DaemonStatus, now: At): string {
     String(pid),
     printable(version),
     age(startedAt, now),
-    alive ? `${formatDuration(silentFor)} ago` : `SILENT for ${formatDuration(silentFor)}`,
+    alive ? `${formatDuration(silentFor)} ago` : paint.bad(`SILENT for ${formatDuration(silentFor)}`),
     streams.map(({ id }) => id).join(",") || "-",
     String(streams.reduce((sum, { waiting }) => sum + waiting, 0)),
-    [self ? "this one" : "", leads ? "leads" : ""].filter((word) => word !== "").join(", "),
+    [self ? "this one" : "", leads ? "leader" : ""].filter((word) => word !== "").join(", "),
   ]);
-  return table([["daemon on", "process", "version", "runs for", "last beat", "streams", "waiting", ""], ...rows]);
+  return table(["daemon on", "process", "version", "running for", "heartbeat", "streams", "waiting", ""], rows);
 }
 
 function sources({ sources }: DaemonStatus, now: At): string {
@@ -126,11 +132,11 @@ function sources({ sources }: DaemonStatus, now: At): string {
   const isLimited = sources.some(({ limits }) => limits !== null);
   const rows = sources.map(({ name, enabled, perSecond, lastAt, limits }) => [
     printable(name),
-    enabled ? rate(perSecond) : "disabled",
+    enabled ? rate(perSecond) : paint.faint("disabled"),
     lastAt === null ? "none yet" : `${age(lastAt, now)} ago`,
     ...(isLimited ? [limits?.rate ? printable(limits.rate) : "-", waitingOf(limits), refusingOf(limits, now)] : []),
   ]);
-  return table([["source", "calls/s", "last call", ...(isLimited ? ["at most", "waiting", ""] : [])], ...rows]);
+  return table(["source", "calls/s", "last call", ...(isLimited ? ["limit", "waiting", ""] : [])], rows);
 }
 
 type Limits = DaemonStatus["sources"][number]["limits"];
@@ -144,22 +150,28 @@ function waitingOf(limits: Limits): string {
 function refusingOf(limits: Limits, now: At): string {
   if (!limits?.refusing) return "";
   const { code, since, requests } = limits.refusing;
-  return printable(`REFUSED ${requests} in ${age(since, now)}: ${code}`);
+  return paint.bad(printable(`REFUSED ${requests} in ${age(since, now)}: ${code}`));
 }
 
 function destinations({ destinations }: DaemonStatus, now: At): string {
   if (destinations.length === 0) return "There are no destinations.";
   const rows = destinations.map((one) => [
     printable(one.name),
-    `${stateOf(one, now)}${heldBack(one, now)}`,
+    paintState(one.state)(`${stateOf(one, now)}${heldBack(one, now)}`),
     rate(one.perSecond),
     String(one.counts?.waiting ?? "?"),
     one.counts === null ? "?" : one.oldestWaiting === null ? "-" : formatDuration(one.oldestWaiting),
     String(one.counts?.failed ?? "?"),
     String(one.counts?.expired ?? "?"),
   ]);
-  const head = ["destination", "state", "sent/s", "waiting", "oldest", "failed", "expired"];
-  return table([head, ...rows]);
+  return table(["destination", "state", "sent/s", "waiting", "oldest", "failed", "expired"], rows);
+}
+
+function paintState(state: string): Painter {
+  if (state === "failing" || state === "offline") return paint.bad;
+  if (state === "degraded" || state === "paused") return paint.warning;
+  if (state === "working") return paint.good;
+  return state === "untried" ? (text) => text : paint.faint;
 }
 
 function stateOf(
@@ -179,7 +191,7 @@ function stateOf(
 }
 
 function heldBack({ heldBack }: DaemonStatus["destinations"][number], now: At): string {
-  return heldBack === null ? "" : printable(`, held to ${heldBack.rate} for ${age(heldBack.since, now)}`);
+  return heldBack === null ? "" : printable(`, limited to ${heldBack.rate} for ${age(heldBack.since, now)}`);
 }
 
 /** More digits for low rates. */

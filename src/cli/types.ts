@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { MB } from "../model/units.ts";
 import { print } from "../runtime/output.ts";
-import { complain, type Done, EXIT, type ExitCode, examples, failed, wrongUsage } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode, failed, wrongUsage } from "./command.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { decodeText, readObject, readTyped } from "./input.ts";
 import { toProblems } from "./types/places.ts";
 import { readPlan } from "./types/plan.ts";
@@ -9,22 +10,22 @@ import { writeTypes } from "./types/typescript.ts";
 
 /** `fairlead types`: writes the types of a tracking plan, for programs that use the client library. */
 export function declareTypes(program: Command, done: Done): void {
-  program
+  const command = program
     .command("types")
-    .description("print the events and traits of a tracking plan in JSON Schema as TypeScript, for the client library")
-    .argument("<plan>", "the plan, a JSON file; - for standard input")
-    .addHelpText("after", HELP)
-    .action((plan: string) => done(printTypes(plan)));
+    .summary("turn a tracking plan into TypeScript types")
+    .description("Print the events and traits of a tracking plan as TypeScript types, for the client library.")
+    .argument("<plan>", "the plan, a JSON file; - for standard input");
+  addHelp(command, HELP).action((plan: string) => done(printTypes(plan)));
 }
 
-const HELP = `${examples("fairlead types plan.json > src/plan.ts")}
-
-A plan has a schema of the properties of each event, and may have one of the traits of users and of groups:
+const HELP: HelpText = {
+  examples: ["fairlead types plan.json > src/plan.ts", "curl -s https://plans.example.com/web.json | fairlead types -"],
+  notes: `A plan has a JSON Schema for the properties of each event, and optionally for the traits of users and of groups. Plans of Segment and RudderStack are read too.
 
   {
     "events": {
       "Order Completed": {
-        "properties": { "total": { "type": "number" }, "coupon": { "type": "string" } },
+        "properties": { "total": { "type": "number" } },
         "required": ["total"]
       },
       "Logged Out": null
@@ -32,7 +33,8 @@ A plan has a schema of the properties of each event, and may have one of the tra
     "traits": { "properties": { "email": { "type": "string" } } }
   }
 
-A program then has: new Analytics<Events, Traits>("WRITE_KEY"). Tracking plans of Segment and RudderStack are read as well.`;
+A program uses the types as new Analytics<Events, Traits>("WRITE_KEY").`,
+};
 
 const MOST_BYTES = 16 * MB;
 

@@ -5,36 +5,41 @@ import { MB } from "../model/units.ts";
 import { print } from "../runtime/output.ts";
 import { writeBody } from "../webhook/body.ts";
 import { sign, verify } from "../webhook/signature.ts";
-import { complain, type Done, EXIT, type ExitCode, examples, wrongUsage } from "./command.ts";
+import { complain, type Done, EXIT, type ExitCode, wrongUsage } from "./command.ts";
+import { addHelp, type HelpText } from "./help.ts";
 import { readSharedSecret, readTyped, SECRET_FILE_OPTION } from "./input.ts";
+import { paint } from "./paint.ts";
 
 /** `fairlead verify`: checks or creates the X-Signature of a webhook's body, for people who write receivers. */
 export function declareVerify(program: Command, done: Done): void {
-  program
+  const command = program
     .command("verify")
-    .description("check the X-Signature of a webhook's body, or print the one it should have")
+    .summary("check or make the signature of a webhook's body")
+    .description("Check the X-Signature of a webhook's body, or print the signature that it should have.")
     .option("--body <file>", "the body, byte for byte (default: standard input)")
-    .option("--signature <hex>", "the value of X-Signature; without it, the right one is printed")
+    .option("--signature <hex>", "the X-Signature to check; without it, the right one is printed")
     .option(...SECRET_FILES_OPTION)
-    .option("--json", "print the result as JSON")
-    .addHelpText("after", HELP)
-    .action((options: VerifyOptions) => done(verifyBody(options)));
+    .option("--json", "print the result as JSON");
+  addHelp(command, HELP).action((options: VerifyOptions) => done(verifyBody(options)));
 }
 
 const SECRET_FILES_OPTION = [
   SECRET_FILE_OPTION[0],
-  `${SECRET_FILE_OPTION[1]}; repeat it for each secret of a list, the signing one first`,
+  `${SECRET_FILE_OPTION[1]}; can be repeated, the signing secret first`,
   (file: string, before: readonly string[] = []): readonly string[] => [...before, file],
 ] as const;
 
-const HELP = `${examples(
-  "export FAIRLEAD_SECRET=change-me",
-  "fairlead verify --body body.json",
-  `printf '%s' '{"type":"track"}' | fairlead verify --signature 8bddb838687cef94a46114b4e5355402ab17b51f`,
-  `curl --data-binary @body.json -H "X-Signature: $(fairlead verify --body body.json)" http://127.0.0.1:9000/hooks`,
-)}
-
-Exit codes: 0 the signature is right, 1 it is wrong, 2 it cannot be checked.`;
+const HELP: HelpText = {
+  examples: [
+    "FAIRLEAD_SECRET=change-me fairlead verify --body body.json",
+    "fairlead verify --secret-file key --body body.json --signature $SIGNATURE",
+  ],
+  notes: "Exit codes: 0 the signature is right, 1 it is wrong, 2 it cannot be checked.",
+  moreExamples: [
+    `printf '%s' '{"type":"track"}' | fairlead verify --signature 8bddb838687cef94a46114b4e5355402ab17b51f`,
+    `curl --data-binary @body.json -H "X-Signature: $(fairlead verify --body body.json)" http://127.0.0.1:9000/hooks`,
+  ],
+};
 
 type VerifyOptions = {
   readonly body?: string;
@@ -70,7 +75,7 @@ function readSecrets(files: readonly (string | undefined)[]): Required<Pick<Clai
   const found: FoundSecret[] = [];
   for (const file of files) {
     const secret = readSharedSecret(file);
-    if (secret === null) return "there is no secret: set $FAIRLEAD_SECRET, or name its file with --secret-file";
+    if (secret === null) return "there is no secret: set $FAIRLEAD_SECRET, or name a file with --secret-file";
     if (typeof secret === "string") return secret;
     found.push({ from: file ?? "$FAIRLEAD_SECRET", secret: secret.reveal() });
   }
@@ -79,9 +84,9 @@ function readSecrets(files: readonly (string | undefined)[]): Required<Pick<Clai
 }
 
 function toWords(result: Comparison): string {
-  if (result.valid) return "ok";
+  if (result.valid) return paint.good("ok");
   const { expected, hint } = result;
-  return `wrong: the signature of this body with this secret is ${expected}${hint === undefined ? "" : `\nhint: ${hint}`}`;
+  return `${paint.bad("wrong")}: the signature of this body with this secret is ${expected}${hint === undefined ? "" : `\nhint: ${hint}`}`;
 }
 
 type Claim = {
@@ -110,11 +115,11 @@ function hintFor({ body, signature, secret, others = [] }: Claim): string | unde
     .replace(/^(x-signature:\s*)?(sha1=)?/i, "")
     .toLowerCase();
   if (verify(body, meant, secret))
-    return "it is right but for its form, which is 40 lowercase hexadecimal digits and no more";
+    return "it is right, but written differently: a signature is 40 lowercase hexadecimal digits and nothing else";
   if (!/^[\da-f]{40}$/.test(meant))
     return "a signature is 40 lowercase hexadecimal digits: the whole value of X-Signature";
   const other = others.find((one) => verify(body, meant, one.secret));
-  if (other) return `it was made with the secret in ${other.from}: of a list, Fairlead signs with the first`;
+  if (other) return `it was made with the secret in ${other.from}, but Fairlead signs with the first of a list`;
   if (body.length === 0) return "the body is empty";
   return hintForText(Buffer.from(body).toString(), (text) => verify(text, meant, secret));
 }
@@ -131,11 +136,11 @@ function hintForText(text: string, isRight: (text: string) => boolean): string |
   return isRight(ordered) ? REORDERED : OTHER_ORDER;
 }
 
-const NEWLINE = "it is right without the newline at the end of the body; echo adds one, printf '%s' does not";
-const KEEP = "keep the body's bytes as they came, and parse them after checking";
+const NEWLINE = "it is right for the body without its last newline; echo adds one, printf '%s' does not";
+const KEEP = "keep the bytes of the body as received, and parse them after the check";
 const REWRITTEN = `it is right for this JSON without its spaces: ${KEEP}`;
-const REORDERED = `it is right for this JSON with its keys in the order in which Fairlead writes them: ${KEEP}`;
-const OTHER_ORDER = `the keys of this JSON are not in the order in which Fairlead writes them: ${KEEP}`;
+const REORDERED = `it is right for this JSON with its keys in Fairlead's order: ${KEEP}`;
+const OTHER_ORDER = `the keys of this JSON are not in Fairlead's order: ${KEEP}`;
 
 /** Null if it is not JSON, or nests too deeply to be serialised. */
 function parseJson(text: string): { readonly value: unknown; readonly rewritten: string } | null {

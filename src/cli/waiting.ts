@@ -143,11 +143,11 @@ export function deliveries(count: number): string {
   return count === 1 ? "1 delivery" : `${format(count)} deliveries`;
 }
 
-/** `7 deliveries wait for old`. */
+/** `7 deliveries are waiting for old`. */
 export function aboutOf(waiting: number, from: string): string {
   const name = printable(from);
-  if (waiting === 0) return `No delivery waits for ${name}`;
-  return `${deliveries(waiting)} ${waiting === 1 ? "waits" : "wait"} for ${name}`;
+  if (waiting === 0) return `No delivery is waiting for ${name}`;
+  return `${deliveries(waiting)} ${waiting === 1 ? "is" : "are"} waiting for ${name}`;
 }
 
 /** `500 of 1,234`. More may be waiting by now than were counted. */
@@ -167,5 +167,5 @@ export function complaintOf(ended: Exclude<Ended, "done">, { done, waiting }: Pr
       error: "interrupted",
     };
   }
-  return done === 0 ? ended : { ...ended, message: `${ended.message}; ${progress} were done before` };
+  return done === 0 ? ended : { ...ended, message: `${ended.message}; ${progress} are done` };
 }

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references, as the example file shows them.
 /**
  * Every key of the config file: its type, its default, its meaning, and when to change it. The checks, the known keys and
- * the hints for misspelt ones come from here; so do config.example.yaml, docs/reference/config.md and the JSON Schema.
+ * the hints for misspelt ones come from here; so do config.example.yaml, docs/reference/config/ and the JSON Schema.
  */
 import * as v from "valibot";
 import { LOG_FORMATS, LOG_LEVELS } from "../model/config.ts";
@@ -195,7 +195,7 @@ const destination = v.strictObject({
       \`matches\` (a pattern with *, or several). \`any\` and \`all\` take lists of such maps, \`not\` takes one. 7 is not "7". A
       field that is a list meets a condition if one of its items does. A call without the field does not, unless the condition
       is \`not\` or \`exists: false\`. Notices that a user is to be deleted are always sent. \`fairlead route\` tries an
-      example (docs/operate/index.md, "Who gets what").`,
+      example (docs/configure/routing.md).`,
     example: { "properties.total": { gte: 100 }, "context.country": ["DE", "AT"] },
     leftOut: "all calls",
   }),

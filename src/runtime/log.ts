@@ -26,6 +26,8 @@ export type LogOptions = LogSettings & {
   /** Writes one complete line with its newline. Exceptions are passed on to `line`. */
   readonly write: (line: string) => void;
   readonly isTerminal: boolean;
+  /** Whether the format `text` is coloured on a terminal. */
+  readonly colors?: boolean;
   /** The lines go to systemd's journal, which adds the time and reads the priority at the head of each. */
   readonly journald: boolean;
   /** The time on the lines; the machine's clock if left out. */
@@ -65,16 +67,16 @@ function levelsFrom(level: LogLevel): ReadonlySet<string> {
 /** Priorities that systemd reads at the head of a line, see sd-daemon(3). */
 const JOURNAL_PRIORITY: Readonly<Record<string, string>> = { error: "<3>", warning: "<4>", info: "<6>", debug: "<7>" };
 
-function createFormat({ format, isTerminal, journald }: LogOptions): TextFormatter {
+function createFormat({ format, isTerminal, colors = false, journald }: LogOptions): TextFormatter {
   // A shell that a service started inherits the journal's variable, but its terminal is not the journal.
-  if (!journald || isTerminal) return createShape(format, { isTerminal, timed: true });
-  const shape = createShape(format, { isTerminal: false, timed: false });
+  if (!journald || isTerminal) return createShape(format, { isTerminal, colors, timed: true });
+  const shape = createShape(format, { isTerminal: false, colors: false, timed: false });
   return (record) => `${JOURNAL_PRIORITY[record.level]}${shape(record)}`;
 }
 
-type Place = { readonly isTerminal: boolean; readonly timed: boolean };
+type Place = { readonly isTerminal: boolean; readonly colors: boolean; readonly timed: boolean };
 
-function createShape(format: LogFormat, { isTerminal, timed }: Place): TextFormatter {
+function createShape(format: LogFormat, { isTerminal, colors, timed }: Place): TextFormatter {
   if (format === "json") return (record) => jsonLine(record, timed);
   if (format === "logfmt" || (format === "auto" && !isTerminal)) return (record) => logfmtLine(record, timed);
   const options: TextFormatterOptions = {
@@ -83,7 +85,7 @@ function createShape(format: LogFormat, { isTerminal, timed }: Place): TextForma
     format: ({ timestamp, level, message, record }) =>
       `${timestamp === null ? "" : `${timestamp} `}${level} ${message}${pairs(record.properties)}`,
   };
-  return isTerminal ? getAnsiColorFormatter(options) : getTextFormatter(options);
+  return colors ? getAnsiColorFormatter(options) : getTextFormatter(options);
 }
 
 function jsonLine({ timestamp, level, rawMessage, properties }: LogRecord, timed: boolean): string {

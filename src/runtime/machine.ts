@@ -5,6 +5,7 @@ import type { BeginScratch, Disk } from "../model/disk.ts";
 import type { Clock, Post, Random, Serve } from "../model/ports.ts";
 import type { Report } from "../model/report.ts";
 import { createClock } from "./clock.ts";
+import { hasColors } from "./colors.ts";
 import { disk } from "./disk.ts";
 import { createLog } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -45,7 +46,13 @@ export function createMachine(settings: Config["log"]): Machine {
     resumed: (lines) => reportDropped(log, lines),
   });
   const output = createLineOutput({ file: STDOUT, dropped: () => {}, resumed: () => {} });
-  const log = createLog({ ...settings, write: errors.write, isTerminal: isErrorTerminal(), journald: isJournal() });
+  const log = createLog({
+    ...settings,
+    write: errors.write,
+    isTerminal: isErrorTerminal(),
+    colors: hasColors(STDERR),
+    journald: isJournal(),
+  });
   const report = createReport({ log, metrics, clock });
   return {
     clock,

@@ -87,7 +87,7 @@ export function createHistogram(
   { name, help, labels: labelNames, buckets }: Declaration & { readonly buckets: readonly number[] },
 ): HistogramOfLabels {
   const all = new Map<string, Series>();
-  const metric = { name, help, type: "histogram", aggregator: "sum" };
+  const metric = { name, help, labelNames, type: "histogram", aggregator: "sum" };
   const get = async () => ({
     ...metric,
     values: [...all.values()].flatMap(({ values, counts, sum }) => {

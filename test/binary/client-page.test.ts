@@ -1,4 +1,4 @@
-// The programs of docs/send/fairlead.md that end or are frozen, run as they stand there, each by its runtime.
+// The programs of docs/send/fairlead-ending.md that end or are frozen, run as they stand there, each by its runtime.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { ROOT } from "./binary.ts";
 import { type Process, start } from "./process.ts";
 import { PATIENT } from "./waiting.ts";
 
-const PAGE = readFileSync(join(ROOT, "docs/send/fairlead.md"), "utf8");
+const PAGE = readFileSync(join(ROOT, "docs/send/fairlead-ending.md"), "utf8");
 
 type Example = {
   readonly command: readonly [file: string, ...args: string[]];
@@ -59,7 +59,7 @@ before(() => {
 
 after(() => folder[Symbol.dispose]());
 
-describe("the programs of docs/send/fairlead.md that end", () => {
+describe("the programs of docs/send/fairlead-ending.md that end", () => {
   it("are those that are tried here", () => {
     assert.deepEqual(
       [...PAGE.matchAll(/^<!-- (end\.\S+) -->$/gm)].map(([, name]) => name),

@@ -1,4 +1,4 @@
-// The receivers of docs/receive/index.md, run as they stand there, each by its runtime, with the daemon as their sender.
+// The receivers of docs/receive/verify.md, run as they stand there, each by its runtime, with the daemon as their sender.
 import assert from "node:assert/strict";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { type Process, start } from "./process.ts";
 import { PATIENT } from "./waiting.ts";
 import { makeConfig, makeWorld, SECRET, type World } from "./world.ts";
 
-const PAGE = await readFile(join(ROOT, "docs/receive/index.md"), "utf8");
+const PAGE = await readFile(join(ROOT, "docs/receive/verify.md"), "utf8");
 
 type Example = {
   readonly command: readonly [file: string, ...args: string[]];
@@ -41,7 +41,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
 /** Deno may be the one that make has installed; without make there may be none. */
 const RUNTIMES = `${process.env.PATH}:${join(ROOT, ".tools/deno/node_modules/.bin")}`;
 
-describe("the receivers of docs/receive/index.md", () => {
+describe("the receivers of docs/receive/verify.md", () => {
   it("are those that are tried here", () => {
     assert.deepEqual(
       [...PAGE.matchAll(/^<!-- (receiver\.\S+) -->$/gm)].map(([, name]) => name),

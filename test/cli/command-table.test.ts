@@ -57,7 +57,7 @@ describe("the table of commands", () => {
     );
   });
 
-  it("knows which options take a file, which arguments are one of a few words, and what help ends with", () => {
+  it("knows which options take a file, which arguments are one of a few words, and its examples", () => {
     const [send] = commands.filter(({ path }) => path.join(" ") === "send");
     const [file] = send?.options.filter(({ names }) => names.includes("--import")) ?? [];
     assert.deepEqual(file?.value, { kind: "file" });
@@ -65,7 +65,8 @@ describe("the table of commands", () => {
       send?.args.map(({ value }) => value),
       [{ kind: "words", words: ["identify", "track", "page", "screen", "group", "alias"] }],
     );
-    assert.match(send?.after ?? "", /^Examples:\n {2}fairlead send track$/m);
+    assert.equal(send?.examples.length, 2);
+    assert.ok(send?.moreExamples.includes("fairlead send track"));
   });
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
+import { configPages } from "../../packaging/reference/config.ts";
 import { configJsonSchema, includedJsonSchema } from "../../src/config/json-schema.ts";
 import { beginCommand, SLOW } from "./run.ts";
 
@@ -27,7 +28,16 @@ describe("fairlead schema", () => {
     assert.equal(await run("--example"), textOf("config.example.yaml"));
   });
 
-  it("prints the reference of all keys with --reference, to the last byte", SLOW, async () => {
-    assert.equal(await run("--reference"), textOf("docs/reference/config.md"));
+  it("prints the reference of all keys with --reference, as one page", SLOW, async () => {
+    const printed = await run("--reference");
+    for (const [name, text] of configPages()) {
+      const [heading = ""] = /^# .*$/m.exec(text) ?? [];
+      assert.ok(
+        printed.includes(`${heading}\n`),
+        `docs/reference/config/${name} is missing: name it in src/cli/schema.ts`,
+      );
+    }
+    assert.match(printed, /\]\(#outboxpath\)/);
+    assert.doesNotMatch(printed, /\]\(\w+\.md|^<!--/m);
   });
 });

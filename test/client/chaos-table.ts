@@ -10,9 +10,9 @@ export const CHAOS_CLIENTS = [
   "`rudder-sdk-node` 3.0",
 ];
 
-/** The table in docs/send/fairlead.md: what became of the calls at each fault, by client, ours first. */
+/** The table in docs/send/fairlead-failures.md: what became of the calls at each fault, by client, ours first. */
 export function readChaosTable(): ReadonlyMap<string, readonly string[]> {
-  const text = readFileSync("docs/send/fairlead.md", "utf8");
+  const text = readFileSync("docs/send/fairlead-failures.md", "utf8");
   const [, section = ""] = text.split("## When the server fails\n");
   const [table = ""] = section.split("\n## ");
   const rows = table.split("\n").filter((line) => line.startsWith("| "));

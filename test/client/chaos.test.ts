@@ -1,4 +1,4 @@
-// Our row of the table in docs/send/fairlead.md: what a server that fails can make the library lose or repeat.
+// Our row of the table in docs/send/fairlead-failures.md: what a server that fails can make the library lose or repeat.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createClient } from "../../src/client/client.ts";
@@ -45,7 +45,7 @@ async function run(fault: Fault): Promise<string> {
 }
 
 describe("the library and a server that fails", () => {
-  it("loses, repeats and says what docs/send/fairlead.md has", { timeout: 60_000 }, async () => {
+  it("loses, repeats and reports what docs/send/fairlead-failures.md shows", { timeout: 60_000 }, async () => {
     const faults = FAULTS.filter(({ tls }) => isBun || !tls);
     const documented = readChaosTable();
     const outcomes = await Promise.all(faults.map(async (fault) => [fault.name, await run(fault)]));

@@ -54,26 +54,29 @@ export const FAULTS: readonly Fault[] = [
   { name: "429 with `Retry-After: -5`", ...limited(() => "-5") },
   { name: "429 without Retry-After", ...limited() },
   { name: "503", meet: ({ socket }) => answer(socket, "503 Service Unavailable") },
-  { name: "closed before an answer, not taken", meet: ({ socket }) => socket.destroy() },
-  { name: "closed before an answer, taken", meet: (exchange) => takeAndSay(exchange, "") },
-  { name: "answer cut in its head, taken", meet: (exchange) => takeAndSay(exchange, "HTTP/1.1 200 OK\r\nContent-Le") },
-  { name: "answer cut in its body, taken", meet: cutBody },
-  { name: "answer byte by byte, taken", meet: drip },
-  { name: "no answer, not taken", meet: () => {}, silent: true },
-  { name: "301, moved", ...redirected("301 Moved Permanently") },
-  { name: "302, found", ...redirected("302 Found") },
-  { name: "307, for now", ...redirected("307 Temporary Redirect") },
-  { name: "308, for good", ...redirected("308 Permanent Redirect") },
+  { name: "connection closed, calls not accepted", meet: ({ socket }) => socket.destroy() },
+  { name: "connection closed, calls accepted", meet: (exchange) => takeAndSay(exchange, "") },
   {
-    name: "200 from the login of a network",
+    name: "answer cut off in the headers, calls accepted",
+    meet: (exchange) => takeAndSay(exchange, "HTTP/1.1 200 OK\r\nContent-Le"),
+  },
+  { name: "answer cut off in the body, calls accepted", meet: cutBody },
+  { name: "answer sent byte by byte, calls accepted", meet: drip },
+  { name: "no answer, calls not accepted", meet: () => {}, silent: true },
+  { name: "301 Moved Permanently", ...redirected("301 Moved Permanently") },
+  { name: "302 Found", ...redirected("302 Found") },
+  { name: "307 Temporary Redirect", ...redirected("307 Temporary Redirect") },
+  { name: "308 Permanent Redirect", ...redirected("308 Permanent Redirect") },
+  {
+    name: "200 from a captive portal",
     meet: ({ socket }) => answer(socket, "200 OK", { body: "<h1>Please log in</h1>" }),
   },
   { name: "200 that rejects one call", meet: rejectOne },
-  { name: "HTTP/1.0, without a length", version: "1.0" },
+  { name: "HTTP/1.0 answer without a length", version: "1.0" },
   { name: "TLS: first connection cut", tls: "cut" },
-  { name: "TLS: first certificate signed by itself", tls: "self-signed" },
+  { name: "TLS: first certificate self-signed", tls: "self-signed" },
   { name: "TLS: first certificate expired", tls: "expired" },
-  { name: "TLS: first certificate of another name", tls: "wrong-name" },
+  { name: "TLS: first certificate for another host name", tls: "wrong-name" },
 ];
 
 export type Chaos = {
@@ -238,7 +241,7 @@ function rejectOne({ socket, calls, take }: Exchange): void {
   answer(socket, "200 OK", { body: JSON.stringify(body) });
 }
 
-/** What a client has said of its calls. Only ours gives calls back. */
+/** What a client has reported of its calls. Only ours returns calls. */
 export type Told = {
   readonly delivered: readonly string[];
   readonly lost: readonly string[];
@@ -246,8 +249,8 @@ export type Told = {
 };
 
 /**
- * What became of the calls, as a cell of the table in docs/send/fairlead.md. A call that was not taken, and of which the client
- * has said nothing by then, counts as lost without a word.
+ * What became of the calls, as a cell of the table in docs/send/fairlead-failures.md. A call that was not taken, and of which the client
+ * has reported nothing by then, counts as lost silently.
  */
 export function summarise({ taken, isHasty }: Chaos, told: Told): string {
   const calls = Array.from({ length: CALLS }, (_, nth) => String(nth));
@@ -256,14 +259,14 @@ export function summarise({ taken, isHasty }: Chaos, told: Told): string {
   const missing = calls.filter((call) => !isTaken(call));
   const { lost, returned } = told;
   const parts = [
-    [missing.filter((call) => returned.includes(call)), "given back"],
-    [missing.filter((call) => lost.includes(call)), "lost, said so"],
-    [missing.filter((call) => !lost.includes(call) && !returned.includes(call)), "**lost, not said**"],
-    [calls.filter((call) => isTaken(call) && lost.includes(call)), "arrived, said to be lost"],
+    [missing.filter((call) => returned.includes(call)), "returned"],
+    [missing.filter((call) => lost.includes(call)), "lost, reported"],
+    [missing.filter((call) => !lost.includes(call) && !returned.includes(call)), "**lost silently**"],
+    [calls.filter((call) => isTaken(call) && lost.includes(call)), "arrived, reported as lost"],
     [repeated.filter((call) => new Set(taken.get(call)).size === 1), "repeated"],
     [repeated.filter((call) => new Set(taken.get(call)).size > 1), "**repeated under another id**"],
   ] as const;
   const shown = parts.filter(([some]) => some.length > 0).map(([some, what]) => `${some.length} ${what}`);
   const summary = shown.length === 0 ? "all arrived" : shown.join("; ");
-  return isHasty() ? `${summary}, too soon` : summary;
+  return isHasty() ? `${summary}, too early` : summary;
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import * as v from "valibot";
 import { isMap, parse, parseDocument } from "yaml";
-import { configMarkdown, sectionsOf, snippet } from "../../packaging/config-reference.ts";
+import { configPages, sectionsOf, snippet } from "../../packaging/reference/config.ts";
+import { anchorOf } from "../../packaging/reference/markdown.ts";
 import { FIXED_KEYS } from "../../src/config/changes.ts";
 import { flag, text } from "../../src/config/fields.ts";
 import { configJsonSchema } from "../../src/config/json-schema.ts";
@@ -13,46 +13,35 @@ import { EXAMPLE_PEMS } from "./certificates.ts";
 import { faultsOf } from "./json-schema-validator.ts";
 import { NOW } from "./world.ts";
 
-const PAGE = readFileSync(new URL("../../docs/reference/config.md", import.meta.url), "utf8");
+const PAGES = configPages();
+const INDEX = pageOf("index.md");
 const OPTIONS = sectionsOf().flatMap(({ options }) => options);
 
-describe("docs/reference/config.md", () => {
-  it("is what the schema says", () => {
-    assert.ok(PAGE === configMarkdown(), "docs/reference/config.md differs from the schema: run `make reference`");
-  });
-
+describe("docs/reference/config/", () => {
   it("has a heading for every key that the JSON Schema knows, and a row that leads there", () => {
     const titles = [...JSON.stringify(configJsonSchema()).matchAll(/"title":"([^"]*\.[^"]*)"/g)].map(
       ([, title = ""]) => title,
     );
     assert.ok(titles.length > 25);
     for (const title of titles) {
-      assert.ok(PAGE.includes(`\n### ${title}\n`), title);
-      assert.ok(PAGE.includes(`\n| [\`${title}\`](#`), title);
+      const [, file = "", anchor] =
+        new RegExp(`\\n\\| \\[\`${escapeRegExp(title)}\`\\]\\((\\w+\\.md)#([^)]*)\\)`).exec(INDEX) ?? [];
+      assert.equal(anchor, anchorOf(title), title);
+      assert.ok(pageOf(file).includes(`\n## ${title}\n`), `${title} in ${file}`);
     }
-  });
-
-  it("has no link that leads nowhere", () => {
-    const anchors = [...PAGE.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
-      heading
-        .toLowerCase()
-        .replace(/[^\w -]/g, "")
-        .replaceAll(" ", "-"),
-    );
-    for (const [, anchor = ""] of PAGE.matchAll(/\]\(#([^)]*)\)/g)) assert.ok(anchors.includes(anchor), anchor);
   });
 
   it("says of the keys that need a restart that they do, and of no others", () => {
     const others = OPTIONS.filter(({ reload }) => reload !== "applied").map(({ path }) => path);
     assert.deepEqual(others.toSorted(), FIXED_KEYS.toSorted());
-    assert.match(PAGE, /^\| \[`outbox\.path`\].*\| needs a restart \|$/m);
-    assert.match(PAGE, /^\| \[`ingest\.tls\.cert`\].*\| applied \|$/m);
+    assert.match(INDEX, /^\| \[`outbox\.path`\].*\| needs a restart \|$/m);
+    assert.match(INDEX, /^\| \[`ingest\.tls\.cert`\].*\| applied \|$/m);
   });
 
   for (const option of OPTIONS) {
     it(`has an example of ${option.path} that loads, sets it, and is none of the default`, () => {
       const written = snippet(option);
-      assert.ok(PAGE.includes(`\`\`\`yaml\n${written}\n\`\`\``));
+      assert.ok([...PAGES.values()].some((page) => page.includes(`\`\`\`yaml\n${written}\n\`\`\``)));
       const text = completed(written);
       assert.deepEqual(load(text).problems, []);
       assert.deepEqual(faultsOf(configJsonSchema(), parse(text)), []);
@@ -61,7 +50,7 @@ describe("docs/reference/config.md", () => {
   }
 });
 
-describe("configMarkdown", () => {
+describe("configPages", () => {
   it("says what a key is, its type, its default and an example", () => {
     const colour = key(v.optional(text(), "red"), {
       description: "The *colour*.",
@@ -71,19 +60,19 @@ describe("configMarkdown", () => {
     const on = key(flag(), { description: "Whether it is on.", example: true });
     const tail = key(v.optional(text()), { description: "Its tail.", example: "long", leftOut: "no tail" });
     const kite = key(v.optional(v.strictObject({ colour, on, tail })), { description: "A kite." });
-    const page = configMarkdown({ kite });
-    assert.deepEqual(page.slice(page.indexOf("## kite")).split("\n\n"), [
-      "## kite",
+    const page = configPages({ kite }).get("kite.md") ?? "";
+    assert.deepEqual(page.split("\n\n").slice(1), [
+      "# kite",
       "A kite.",
-      "### kite.colour",
+      "## kite.colour",
       "**Type:** text · **Default:** `red` · **At a reload:** applied",
       "The \\*colour\\*. As in `*`.",
       "```yaml\nkite:\n  colour: blue\n```",
-      "### kite.on",
+      "## kite.on",
       "**Type:** `true` or `false` · **Required** · **At a reload:** applied",
       "Whether it is on.",
       "```yaml\nkite:\n  on: true\n```",
-      "### kite.tail",
+      "## kite.tail",
       "**Type:** text · **Default:** no tail · **At a reload:** applied",
       "Its tail.",
       "```yaml\nkite:\n  tail: long\n```\n",
@@ -94,12 +83,20 @@ describe("configMarkdown", () => {
     const unshown = key(v.strictObject({ a: key(text(), { description: "A." }) }), {
       description: "B.",
     });
-    assert.throws(() => configMarkdown({ unshown }), /no example/);
+    assert.throws(() => configPages({ unshown }), /no example/);
     const tail = key(v.optional(text()), { description: "Its tail.", example: "long" });
     const kite = key(v.optional(v.strictObject({ tail }), {}), { description: "A kite." });
-    assert.throws(() => configMarkdown({ kite }), /does not say what counts without it/);
+    assert.throws(() => configPages({ kite }), /does not say what counts without it/);
   });
 });
+
+function pageOf(file: string): string {
+  return PAGES.get(file) ?? assert.fail(`there is no ${file}`);
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[.[\]]/g, "\\$&");
+}
 
 /** An example with what has to be beside it. */
 function completed(written: string): string {

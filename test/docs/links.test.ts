@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PAGES = [
   "README.md",
+  "CONTRIBUTING.md",
+  "CODE_OF_CONDUCT.md",
   "SECURITY.md",
   ...readdirSync(join(ROOT, "docs"), { recursive: true }).map((name) => `docs/${name}`),
 ];

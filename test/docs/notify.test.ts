@@ -1,4 +1,4 @@
-// The recipes of docs/configure/notify.md, against the shapes that the services document.
+// The recipes for notifications, against the shapes that the services document, and docs/configure/notify.md.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -17,15 +17,15 @@ const ENV = {
   NTFY_TOKEN: "tk_x",
 };
 
-/** The entry in the first YAML below a heading. */
-function recipe(heading: string): Notifier {
-  const [, text = ""] =
-    new RegExp(`^#+ ${heading}\\n[\\s\\S]*?^\`\`\`yaml\\n([\\s\\S]*?)^\`\`\``, "m").exec(PAGE) ?? [];
+/** The entry below the heading Notifications of a recipe. */
+function recipe(name: string): Notifier {
+  const page = readFileSync(new URL(`../../docs/recipes/${name.toLowerCase()}.md`, import.meta.url), "utf8");
+  const [, text = ""] = /^## Notifications\n[\s\S]*?^```yaml\n([\s\S]*?)^```/m.exec(page) ?? [];
   const rest = "sources: { website: { writeKey: x } }\ndestinations: { crm: { webhooks: [{ url: 'http://crm' }] } }\n";
   const resolve = worldOf({ env: ENV });
   const { config, problems } = loadConfig({ file: "config.yaml", text: rest + text, resolve, now: NOW });
   assert.deepEqual(problems.map(formatProblem), []);
-  return config?.notify[0] ?? assert.fail(`there is no recipe for ${heading}`);
+  return config?.notify[0] ?? assert.fail(`there is no recipe for ${name}`);
 }
 
 const text = (most: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(most));
@@ -60,7 +60,7 @@ async function sentBy(notifier: Notifier): Promise<readonly string[]> {
   return d.sent.filter(({ url }) => url === webhook?.url).map(({ body }) => body);
 }
 
-describe("a recipe of docs/configure/notify.md", () => {
+describe("a recipe of docs/recipes, for notifications", () => {
   const recipes: readonly (readonly [name: string, shape: v.GenericSchema])[] = [
     ["Slack", SLACK],
     ["Discord", DISCORD],

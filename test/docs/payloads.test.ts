@@ -1,4 +1,4 @@
-// The recipes of docs/configure/payloads.md, against the shapes that the services document.
+// The recipes for events, against the shapes that the services document, and the example of docs/configure/payloads.md.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -16,10 +16,9 @@ const ENV = {
   NTFY_TOKEN: "tk_x",
 };
 
-/** The destination in the first YAML below a heading. */
-function recipe(heading: string): Destination {
-  const [, text = ""] =
-    new RegExp(`^#+ ${heading}\\n[\\s\\S]*?^\`\`\`yaml\\n([\\s\\S]*?)^\`\`\``, "m").exec(PAGE) ?? [];
+/** The destination in the first YAML of a page. */
+function firstOf(page: string): Destination {
+  const [, text = ""] = /^```yaml\n([\s\S]*?)^```/m.exec(page) ?? [];
   const written = `sources: { website: { writeKey: x } }\n${text}`;
   const { config, problems } = loadConfig({
     file: "config.yaml",
@@ -28,7 +27,11 @@ function recipe(heading: string): Destination {
     now: NOW,
   });
   assert.deepEqual(problems.map(formatProblem), []);
-  return config?.destinations[0] ?? assert.fail(`there is no recipe for ${heading}`);
+  return config?.destinations[0] ?? assert.fail("the page has no destination");
+}
+
+function recipe(name: string): Destination {
+  return firstOf(readFileSync(new URL(`../../docs/recipes/${name.toLowerCase()}.md`, import.meta.url), "utf8"));
 }
 
 const text = (most: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(most));
@@ -97,7 +100,7 @@ async function sentBy(destination: Destination): Promise<readonly string[]> {
   return d.sent.map(({ body }) => body);
 }
 
-describe("a recipe of docs/configure/payloads.md", () => {
+describe("a recipe of docs/recipes, for events", () => {
   const slackNotice = v.pick(SLACK, ["text"]);
   const discordNotice = v.strictObject(v.pick(DISCORD, ["content", "allowed_mentions"]).entries);
   const ntfyNotice = v.strictObject(v.pick(NTFY, ["topic", "message"]).entries);
@@ -138,8 +141,8 @@ describe("a recipe of docs/configure/payloads.md", () => {
     }
   });
 
-  it("makes what the page says at its beginning", async () => {
-    const destination = { ...recipe("Payloads of your own"), filter: null };
+  it("makes what docs/configure/payloads.md shows", async () => {
+    const destination = { ...firstOf(PAGE), filter: null };
     await using d = await startDaemon({ config: { destinations: [destination] } });
     await d.call("/v1/track", { userId: "u1", event: "Order Completed", properties: { total: 42 } });
     const [, shown = ""] = /^```json\n(.*)\n```/m.exec(PAGE) ?? [];

@@ -173,7 +173,7 @@ describe("what a limit has refused", () => {
         what: "calls of website are refused: it sends more than 1/m, 2 requests so far",
         since,
         remedy:
-          "clients try again; raise sources.website.rate if these calls are wanted; fairlead rejected --source website shows who sends",
+          "clients send them again; raise sources.website.rate if these calls are wanted; fairlead rejected --source website shows who sends",
       },
     ]);
     const trail = await d.admin("GET", "/api/events/lost");

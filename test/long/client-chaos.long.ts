@@ -41,7 +41,7 @@ function read(line: string): readonly [string, Told] {
 }
 
 describe("our client library and the official ones", () => {
-  it("lose, repeat and say what docs/send/fairlead.md has", { timeout: 110_000 }, async () => {
+  it("lose, repeat and report what docs/send/fairlead-failures.md shows", { timeout: 110_000 }, async () => {
     const folder = join(ROOT, "dist/test/chaos-client");
     pack(folder);
     const own = pathToFileURL(join(folder, "lib/client/analytics.js")).href;

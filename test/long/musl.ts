@@ -20,7 +20,9 @@ export function makeMuslRunner(
   if (!existsSync(LOADER)) return { why: "there is no musl on this machine (apt install musl)" };
   const lib = join(folder, "lib");
   mkdirSync(lib);
-  const from = readFileSync(join(HERE, "libstdc++.so.6")).includes(NEWEST_SYMBOL) ? HERE : fetchLibraries(folder);
+  const from = readFileSync(join(HERE, "libstdc++.so.6")).includes(NEWEST_SYMBOL)
+    ? HERE
+    : fetchPackages(folder, ["libstdc++6", "libgcc-s1"], "usr/lib/x86_64-linux-gnu");
   if (from === null) return { why: "libstdc++ of GCC 13 or later could not be fetched from Debian" };
   for (const name of LIBRARIES) copyFileSync(join(from, name), join(lib, name));
   symlinkSync(LOADER, join(lib, "libc.musl-x86_64.so.1"));
@@ -35,8 +37,11 @@ export function makeMuslRunner(
   return { program };
 }
 
-/** Those of the next Debian, without changing what apt knows of this machine. Null if that is out of reach. */
-function fetchLibraries(folder: string): string | null {
+/**
+ * Unpacks packages of the next Debian, without changing what apt knows of this machine. Answers where a folder of them is then; null
+ * if that is out of reach.
+ */
+export function fetchPackages(folder: string, packages: readonly string[], wanted: string): string | null {
   const place = join(folder, "apt");
   mkdirSync(join(place, "lists/partial"), { recursive: true });
   mkdirSync(join(place, "archives/partial"), { recursive: true });
@@ -47,14 +52,14 @@ function fetchLibraries(folder: string): string | null {
   ].flatMap((option) => ["-o", option]);
   const commands = [
     ["apt-get", ...options, "update"],
-    ["apt-get", ...options, "download", "libstdc++6", "libgcc-s1"],
+    ["apt-get", ...options, "download", ...packages],
     ["sh", "-c", "for deb in *.deb; do dpkg-deb --extract $deb root; done"],
   ];
   for (const [program = "", ...args] of commands) {
     const { status } = spawnSync(program, args, { cwd: place });
     if (status !== 0) return null;
   }
-  return join(place, "root/usr/lib/x86_64-linux-gnu");
+  return join(place, "root", wanted);
 }
 
 const SOURCE =

@@ -97,7 +97,7 @@ describe("the package for Debian", () => {
       "/usr/share/zsh/vendor-completions/_fairlead",
       "/usr/share/fish/vendor_completions.d/fairlead.fish",
       // The unit names it.
-      "/usr/share/doc/fairlead/operate/index.md",
+      "/usr/share/doc/fairlead/install/systemd.md",
       "/usr/share/doc/fairlead/pictures/overview-light.png",
       "/usr/share/doc/fairlead/examples/nginx/fairlead.conf",
       "/usr/share/doc/fairlead/examples/caddy/Caddyfile",

@@ -27,9 +27,13 @@ export type SystemdWorld = AsyncDisposable & {
   do(command: string, ...args: readonly string[]): string;
   /** Starts a command in it that goes on. */
   start(command: string, ...args: readonly string[]): Process;
+  /** The same, and it ends only with the machine. */
+  startInside(command: string, ...args: readonly string[]): Process;
+  /** Starts a program of this machine in its network. */
+  startBeside(command: string, ...args: readonly string[]): Process;
   /** From outside: the path of a file in it. */
   path(name: string): string;
-  /** Writes the config, as docs/operate/index.md says. */
+  /** Writes the config, as docs/install/systemd.md says. */
   configure(config: object): Promise<void>;
   /** Sets what `systemctl edit fairlead` would. */
   edit(settings: string): Promise<void>;
@@ -44,6 +48,8 @@ export type SystemdOptions = {
   readonly tree?: string;
   /** Packages for Debian, to be found in /root: they are to be installed by the test, and Fairlead is not there before. */
   readonly packages?: readonly string[];
+  /** Whether it has a network of its own, with nobody else in it. */
+  readonly isAlone?: boolean;
 };
 
 /**
@@ -51,16 +57,23 @@ export type SystemdOptions = {
  * a real systemd, which knows no units but those below. When it ends, all of it is gone, however the test ends.
  */
 export async function makeSystemdWorld(options: SystemdOptions = {}): Promise<SystemdWorld> {
-  const { tree = "/", packages = [] } = options;
+  const { tree = "/", packages, isAlone = false } = options;
+  const network = isAlone ? ["--net"] : [];
   const folder = await mkdtemp(join(tmpdir(), "fairlead-systemd-"));
   for (const name of ["layer", "root", "units", "packages"]) await mkdir(join(folder, name));
   await writeUnits(join(folder, "units"), tree);
-  for (const one of packages) await copyFile(one, join(folder, "packages", basename(one)));
+  for (const one of packages ?? []) await copyFile(one, join(folder, "packages", basename(one)));
   const machine = start(
     "unshare",
-    [...NAMESPACES, "bash", "-euc", BOOT, folder, findBinary(), join(ROOT, "packaging"), BOOT_INSIDE],
+    [...NAMESPACES, ...network, "bash", "-euc", BOOT, folder, findBinary(), join(ROOT, "packaging"), BOOT_INSIDE],
     {
-      env: { PATH: process.env.PATH, HOME: "/root", tree, setup: packages.length > 0 ? FOR_PACKAGES : BY_HAND },
+      env: {
+        PATH: process.env.PATH,
+        HOME: "/root",
+        tree,
+        alone: isAlone ? "yes" : "",
+        setup: packages ? FOR_PACKAGES : BY_HAND,
+      },
     },
   );
   const booted = await machine.line(/^booting \d+ /).catch(async (cause: unknown) => {
@@ -68,7 +81,7 @@ export async function makeSystemdWorld(options: SystemdOptions = {}): Promise<Sy
     throw new Error(`${NEEDS}; ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
   const [, pid = "", group = ""] = booted.split(" ");
-  const inside = ["--target", pid, "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root"];
+  const inside = ["--target", pid, "--mount", "--pid", "--ipc", "--uts", "--cgroup", ...network, "--root"];
   const world: SystemdWorld = {
     run(command, ...args) {
       const { status, stdout, stderr, error } = spawnSync("nsenter", [...inside, command, ...args], {
@@ -83,7 +96,10 @@ export async function makeSystemdWorld(options: SystemdOptions = {}): Promise<Sy
       throw new Error(`${command} ${args.join(" ")} has ended with ${code}: ${text}\n${machine.err.join("\n")}`);
     },
     // Without --pid, for which nsenter would stay in between, and not hand a kill on.
-    start: (command, ...args) => start("nsenter", ["--target", pid, "--mount", "--root", command, ...args]),
+    start: (command, ...args) => start("nsenter", ["--target", pid, "--mount", ...network, "--root", command, ...args]),
+    startInside: (command, ...args) =>
+      start("nsenter", [...inside, command, ...args], { env: { PATH: process.env.PATH } }),
+    startBeside: (command, ...args) => start("nsenter", ["--target", pid, ...network, command, ...args]),
     path: (name) => join(`/proc/${pid}/root`, name),
     async configure(config) {
       await writeFile(world.path("/etc/fairlead/config.yaml"), JSON.stringify(config), { mode: 0o640 });
@@ -166,6 +182,7 @@ const NAMESPACES = ["--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-chil
 const BOOT = `
 read -r pid _ < /proc/self/stat
 mount --make-rprivate /
+[ -z "$alone" ] || ip link set lo up
 groups=$(findmnt --noheadings --first-only --types cgroup2 --output TARGET)
 group="$groups/$(basename "$0")"
 mkdir "$group"
@@ -177,12 +194,12 @@ exec unshare --cgroup bash -euc "$3" "$0" "$1" "$2"
 /** Without the units of a real machine. */
 const FOR_PACKAGES = `
 rm -rf usr/lib/systemd/system
-cp "$0"/packages/* root/
+cp -r "$0"/packages/. root/
 # Images for containers forbid packages to start anything.
 rm -f usr/sbin/policy-rc.d
 `;
 
-/** As docs/operate/index.md says. */
+/** As docs/install/systemd.md says. */
 const BY_HAND = `
 rm -rf usr/lib/systemd/system
 mkdir -p etc/fairlead usr/lib/sysusers.d

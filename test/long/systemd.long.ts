@@ -12,7 +12,7 @@ const UNIT = "/etc/systemd/system/fairlead.service";
 
 type Parts = { readonly url?: string; readonly writeKey?: string; readonly sharedSecret?: string };
 
-/** As the example of docs/operate/index.md; the port is the system's choice. */
+/** As the example of docs/install/systemd.md; the port is the system's choice. */
 function makeConfig({ url = "http://127.0.0.1:9/hooks", writeKey = KEY, sharedSecret = "s" }: Parts = {}): object {
   return {
     ingest: { listen: "127.0.0.1:0" },

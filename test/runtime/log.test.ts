@@ -49,7 +49,7 @@ describe("formats", () => {
   });
 
   it("colours text on a terminal, and only the time and the level", () => {
-    const line = lineOf({ reason: "\u001b[31mred" }, { format: "text", isTerminal: true });
+    const line = lineOf({ reason: "\u001b[31mred" }, { format: "text", isTerminal: true, colors: true });
     assert.equal(
       line,
       '\u001b[2m2026-03-14T15:09:26.535Z\u001b[0m \u001b[1m\u001b[31merror  \u001b[0m delivery.expired reason="\\u001b[31mred"\n',

@@ -37,15 +37,27 @@ import {
 } from "./judge.ts";
 import { examineWebhooks } from "./webhooks.ts";
 
+type Examination = {
+  readonly depth: Depth;
+  readonly clock: Clock;
+  /** Called with what is examined next, if that may take long. */
+  readonly begins: (what: string) => void;
+};
+
 /** Checks everything that can be checked from here. */
-export async function examine(options: DaemonOptions, depth: Depth, clock: Clock): Promise<readonly Finding[]> {
+export async function examine(
+  options: DaemonOptions,
+  { depth, clock, begins }: Examination,
+): Promise<readonly Finding[]> {
   const resolve = createResolve();
   const opened = openConfigFile(options.config);
   if (opened.kind === "unreadable") {
     return [...judgeConfig(opened), ...judgeDaemon(await lookAtDaemon(options, resolve, null))];
   }
   const { file, inspected, outbox } = inspect(opened, resolve, clock);
+  begins("asking the daemon");
   const daemon = await lookAtDaemon(options, resolve, outbox?.path ?? null);
+  begins("checking the outbox");
   const store = outbox?.postgres === null ? await lookBesideDaemon(outbox.path, depth, daemon) : null;
   return [
     ...judgeConfig(configFacts(file, inspected, daemon)),
@@ -56,7 +68,7 @@ export async function examine(options: DaemonOptions, depth: Depth, clock: Clock
     ...judgeClock({ ...clockFacts(clock), seenAt: store?.seenAt ?? null }),
     ...judgeFiles(filesOf(daemon)),
     ...judgeDaemon(daemon),
-    ...(await examineWebhooks({ inspected, file, resolve }, clock)),
+    ...(await examineWebhooks({ inspected, file, resolve }, { clock, begins })),
   ];
 }
 
@@ -70,11 +82,11 @@ function unseen(check: "store" | "disk", outbox: Outbox | null): Finding {
   if (outbox === null) return findingsOf(check).skipped("unseen", NO_OUTBOX);
   return findingsOf(check).skipped(
     "outbox_is_database",
-    `${outbox.path} is a database: PostgreSQL looks after its files`,
+    `${outbox.path} is a database: its disk is that of the PostgreSQL server`,
   );
 }
 
-const NO_OUTBOX = "where the outbox is cannot be known before the config is fixed";
+const NO_OUTBOX = "the path of the outbox is not known until the config is fixed";
 
 /**
  * The errors and warnings that can be found without asking other machines, besides those in the daemon's own status. None if

@@ -74,7 +74,7 @@ export function judgeConfig(facts: ConfigFacts): readonly Finding[] {
 }
 
 const UNLIKE_HERE =
-  "the daemon has read this file without it: here, a variable or a file is missing that the daemon has";
+  "the daemon reads this file without that problem: it has an environment variable or a file that is missing here";
 
 /**
  * Whether the running daemon accepted this config. A service has other variables and credentials than a shell, so a problem
@@ -103,10 +103,10 @@ export function judgeSecrets(files: readonly GuardedFile[]): readonly Finding[] 
   const seen = files.length - unseen.length;
   if (findings.length === 0 && seen > 0) {
     const whose = seen === 1 ? "the file with a secret or events is" : `${seen} files with secrets or events are`;
-    findings.push(secrets.ok(`${whose} for their own users and groups only`));
+    findings.push(secrets.ok(`${whose} closed to other users`));
   }
   if (unseen.length > 0) {
-    findings.push(secrets.skipped("unseen", `the modes of ${unseen.join(", ")} cannot be seen from here`));
+    findings.push(secrets.skipped("unseen", `this user cannot see the modes of ${unseen.join(", ")}`));
   }
   return findings;
 }
@@ -160,7 +160,7 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
   const { path } = facts;
   switch (facts.kind) {
     case "missing":
-      return [store.warning("store_missing", `there is no outbox at ${path} yet`, "the first start makes it")];
+      return [store.warning("store_missing", `there is no outbox at ${path} yet`, "the first start creates it")];
     case "gone": {
       const since = facts.since === null ? "" : ` since ${facts.since}`;
       const what = `${path} was ${facts.what} while the daemon runs${since}: calls are refused`;
@@ -176,8 +176,8 @@ export function judgeStore(facts: StoreFacts): readonly Finding[] {
 }
 
 const RESCUE =
-  "do not stop the daemon: fairlead backup FILE copies what it still has; then stop it, run fairlead restore --force FILE, and " +
-  "start it. If the file was only moved, move it back";
+  "do not stop the daemon yet, it still has the data: run fairlead backup FILE; then stop it, run fairlead restore --force FILE, " +
+  "and start it. If the file was only moved, move it back";
 const RESTORE = "stop the daemon, copy the file elsewhere, and restore a backup (fairlead restore)";
 
 function judgeSchema({ path, schema, newest, refused, contents }: StoreContents): Finding {
@@ -186,21 +186,26 @@ function judgeSchema({ path, schema, newest, refused, contents }: StoreContents)
     const remedy = refused.code === "schema_newer" ? "use the newer Fairlead that wrote it" : "set another outbox.path";
     return store.error(refused.code, refused.message, remedy);
   }
-  if (contents === null) return store.error("store_unknown", `${path} is no outbox of Fairlead`, "look at outbox.path");
+  if (contents === null)
+    return store.error("store_unknown", `${path} is not an outbox of Fairlead`, "correct outbox.path");
   if (schema < newest) {
-    const what = `${version}, and this binary brings it to ${newest} when it starts`;
-    return store.warning("schema_older", what, "run fairlead backup before");
+    const what = `${version}; the next start of this binary upgrades it to ${newest}`;
+    return store.warning("schema_older", what, "run fairlead backup first");
   }
   const { events, deliveries } = contents;
   const counts = Object.entries(deliveries).map(([state, count]) => `${count} ${state}`);
-  return store.ok(`${version}, the one of this binary; ${events} events, deliveries: ${counts.join(", ")}`);
+  return store.ok(`${version}, as this binary wants; ${events} events, deliveries: ${counts.join(", ")}`);
 }
 
 function judgeDamage({ path, damage, bytes }: StoreContents): Finding {
   if (damage === null) {
-    return store.skipped("unchecked", `its ${formatSize(bytes)} were not checked`, "fairlead doctor --full does so");
+    return store.skipped(
+      "unchecked",
+      `its ${formatSize(bytes)} were not checked for damage`,
+      "fairlead doctor --full checks them",
+    );
   }
-  if (damage.length === 0) return store.ok(`${path} is whole (${formatSize(bytes)})`);
+  if (damage.length === 0) return store.ok(`${path} is undamaged (${formatSize(bytes)})`);
   return store.error("store_damaged", `${path} is damaged: ${damage.join("; ")}`, RESTORE);
 }
 
@@ -228,18 +233,18 @@ export type DiskFacts = {
 
 /** Judges whether the disk has room for what the config allows. */
 export function judgeDisk({ outbox, space, used, maxSize, freeDisk, copies }: DiskFacts): readonly Finding[] {
-  if (space === null) return [disk.skipped("unseen", `how much of the disk of ${outbox} is free cannot be seen`)];
+  if (space === null) return [disk.skipped("unseen", `the free space on the disk of ${outbox} is not known`)];
   const free = `${formatSize(space.free)} of ${formatSize(space.total)} are free on the disk of ${outbox}`;
   const sized = `${formatSize(used)} of ${formatSize(maxSize)}`;
   const kept = copies.map(({ path, size }) => `${path} (${formatSize(size)})`).join(", ");
-  const removable = kept === "" ? "" : `; if they are not needed any more, remove ${kept}`;
-  const keptToo = kept === "" ? [] : [disk.ok(`copies are kept beside it: ${kept}`)];
+  const removable = kept === "" ? "" : `; remove old copies: ${kept}`;
+  const keptToo = kept === "" ? [] : [disk.ok(`old copies beside the outbox: ${kept}`)];
   if (space.free < freeDisk) {
     const what = `${free}, less than outbox.freeDisk (${formatSize(freeDisk)}): calls are refused`;
     return [disk.error("disk_full", what, `make room${removable}`), ...keptToo];
   }
   if (space.free + used < maxSize + freeDisk) {
-    const what = `${free}, where ${sized} (outbox.maxSize) are used: it is full before that`;
+    const what = `${free}; the outbox uses ${sized} (outbox.maxSize), so the disk is full before the outbox is`;
     return [disk.warning("disk_small", what, `lower outbox.maxSize, or make room${removable}`), ...keptToo];
   }
   return [disk.ok(`${free}; the outbox uses ${sized}`), ...keptToo];
@@ -267,16 +272,16 @@ export function judgeClock({ wall, synchronized, builtAt, seenAt }: ClockFacts):
   if (doubt === "before_build") return [clock.error("clock_unset", `${what}`, SET_CLOCK)];
   if (doubt === "behind") return [clock.warning("clock_behind", `${what}`, SET_CLOCK)];
   if (doubt === "ahead") {
-    return [clock.warning("clock_ahead", `${what}`, `unless the daemon was off for so long: ${SET_CLOCK}`)];
+    return [clock.warning("clock_ahead", `${what}`, `unless the daemon was off for that long, ${SET_CLOCK}`)];
   }
   if (synchronized === null) {
-    return [clock.skipped("unseen", `it is ${now}; whether a time service keeps it so cannot be seen`)];
+    return [clock.skipped("unseen", `it is ${now}; whether a time service sets the clock is not known`)];
   }
-  if (synchronized) return [clock.ok(`it is ${now}, and a time service keeps it so`)];
-  return [clock.warning("clock_unsynchronized", `it is ${now}, and no time service keeps it so`, SET_CLOCK)];
+  if (synchronized) return [clock.ok(`it is ${now}, and a time service sets the clock`)];
+  return [clock.warning("clock_unsynchronized", `it is ${now}, but no time service sets the clock`, SET_CLOCK)];
 }
 
-const SET_CLOCK = "let a time service set it (systemd-timesyncd, chrony)";
+const SET_CLOCK = "let a time service set the clock (systemd-timesyncd, chrony)";
 
 const files = findingsOf("files");
 
@@ -294,11 +299,11 @@ const CLIENTS = 1_000;
 
 /** Judges whether the system allows enough files and connections. */
 export function judgeFiles({ of, limit, open }: FileFacts): readonly Finding[] {
-  const whose = of === "daemon" ? "the daemon" : "a daemon that is started from here";
-  if (limit === null) return [files.skipped("unseen", `how many files ${whose} may open cannot be seen`)];
+  const whose = of === "daemon" ? "the daemon" : "a daemon started from here";
+  if (limit === null) return [files.skipped("unseen", `how many files ${whose} may open is not known`)];
   if (limit === Infinity) return [files.ok(`${whose} may open any number of files and connections`)];
   const clients = Math.max(0, limit - OWN);
-  const what = `${whose} may have ${limit} files and connections open, room for ${clients} clients besides its own ${OWN}`;
+  const what = `${whose} may have ${limit} files and connections open: ${clients} for clients, ${OWN} for itself`;
   if (clients < 100) return [files.error("files_few", what, RAISE)];
   if (clients < CLIENTS) return [files.warning("files_few", what, RAISE)];
   if (of === "daemon" && open !== null && open > limit * 0.8) {
@@ -308,7 +313,7 @@ export function judgeFiles({ of, limit, open }: FileFacts): readonly Finding[] {
   return [files.ok(what)];
 }
 
-const RAISE = "raise LimitNOFILE= of its unit, or ulimit -n where it is started";
+const RAISE = "raise LimitNOFILE= in its unit, or ulimit -n where it is started";
 
 const daemon = findingsOf("daemon");
 
@@ -334,7 +339,7 @@ export function judgeDaemon(facts: DaemonFacts): readonly Finding[] {
   const found = [...judgeRun(status, version), ...judgeOutbox(status.outbox, outbox)];
   return found.length > 0
     ? found
-    : [daemon.ok(`process ${status.pid} runs this version, ${version}, by the newest config`)];
+    : [daemon.ok(`process ${status.pid} runs this version, ${version}, with the newest config`)];
 }
 
 const RESTART = "restart it: systemctl restart fairlead";
@@ -342,15 +347,15 @@ const RESTART = "restart it: systemctl restart fairlead";
 function judgeRun({ version, config }: DaemonStatus, own: string): readonly Finding[] {
   const found: Finding[] = [];
   if (version !== own) {
-    const what = `the daemon that runs is version ${version}, and this binary is ${own}`;
+    const what = `the running daemon has version ${version}, and this binary ${own}`;
     found.push(daemon.warning("version_differs", what, RESTART));
   }
   if (config.refused) {
-    const what = `the daemon has refused the config: ${config.refused.reason}`;
-    found.push(daemon.error("config_refused", what, "fairlead check says why"));
+    const what = `the daemon refused the config and keeps the old one: ${config.refused.reason}`;
+    found.push(daemon.error("config_refused", what, "run fairlead check, and fix what it shows"));
   }
   if (config.needsRestart.length > 0) {
-    const what = `changes of ${config.needsRestart.join(", ")} count from the next start on`;
+    const what = `changes to ${config.needsRestart.join(", ")} need a restart`;
     found.push(daemon.warning("restart_needed", what, RESTART));
   }
   return found;
@@ -361,23 +366,29 @@ function judgeOutbox({ path, writable, full, used, max, away }: DaemonStatus["ou
   const found: Finding[] = [];
   const room = `${formatSize(used)} of ${formatSize(max)}`;
   if (away !== null) {
-    const what = `the database of the daemon is away since ${away.since}: ${away.reason}`;
+    const what = `the daemon has had no connection to its database since ${away.since}: ${away.reason}`;
     found.push(
-      daemon.error("database_away", what, "see to the server and the way there; the daemon goes on by itself"),
+      daemon.error("database_away", what, "check the server and the network; the daemon reconnects by itself"),
     );
   } else if (!writable) {
-    found.push(daemon.error("store_failed", "the daemon cannot write its outbox", "its log says why"));
+    found.push(daemon.error("store_failed", "the daemon cannot write its outbox", "see its log for the reason"));
   }
   if (full !== null) {
     const what = `the daemon refuses calls because of ${full} (${room} are used)`;
-    found.push(daemon.error("store_full", what, "see docs: when the outbox is full"));
+    found.push(
+      daemon.error(
+        "store_full",
+        what,
+        "free space on its disk or raise outbox.maxSize, and see which destinations fail (fairlead status)",
+      ),
+    );
   } else if (used >= max * 0.9) {
     const remedy = "see which destination fails (fairlead status), or raise outbox.maxSize";
     found.push(daemon.warning("store_crowded", `the outbox is nearly full: ${room}`, remedy));
   }
   if (expected !== null && path !== expected) {
-    const what = `the daemon has ${path} as its outbox, and the config ${expected}`;
-    found.push(daemon.warning("outbox_differs", what, "restart it, or name the config that it runs by with --config"));
+    const what = `the daemon uses the outbox ${path}, but the config has ${expected}`;
+    found.push(daemon.warning("outbox_differs", what, "restart the daemon, or name its config with --config"));
   }
   return found;
 }

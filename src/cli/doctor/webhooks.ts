@@ -20,11 +20,15 @@ const TIMEOUT = 5 * SECOND;
 const AT_ONCE = 16;
 
 /** Connects to each webhook of each enabled destination, and closes the connection before a request. */
-export async function examineWebhooks(configured: Configured, clock: Clock): Promise<readonly Finding[]> {
+export async function examineWebhooks(
+  configured: Configured,
+  { clock, begins }: { readonly clock: Clock; readonly begins: (what: string) => void },
+): Promise<readonly Finding[]> {
   const targets = webhooksOf(configured);
-  if (targets.length === 0) return [webhooks.skipped("none", "there is no webhook to look at")];
+  if (targets.length === 0) return [webhooks.skipped("none", "the config has no enabled webhook")];
   const findings: Finding[] = [];
   for (let from = 0; from < targets.length; from += AT_ONCE) {
+    begins(`connecting to webhooks, ${from} of ${targets.length} done`);
     const some = targets.slice(from, from + AT_ONCE).map((target) => lookAtWebhook(target, clock));
     findings.push(...(await Promise.all(some)).map((facts) => judgeWebhook(facts, clock.wall())));
   }
@@ -43,7 +47,7 @@ type Target = {
 async function lookAtWebhook({ name, url, tls, timeout }: Target, clock: Clock): Promise<WebhookFacts> {
   const parsed = url === null ? null : URL.parse(url);
   if (url === null || parsed === null) {
-    const why = "its url cannot be known here";
+    const why = "its url is not known, because the config has errors or a secret is missing here";
     return { name, origin: "", reached: { kind: "unknown", why } };
   }
   return { name, origin: parsed.origin, reached: await reach({ url, tls, timeout }, clock.now) };
@@ -97,24 +101,24 @@ export function judgeWebhook({ name, origin, reached }: WebhookFacts, now: At): 
     case "unknown":
       return webhooks.skipped("unseen", `${name}: ${reached.why}`);
     case "behind proxy": {
-      const what = `${place} is behind the proxy ${reached.proxy}, which answers; no further without a request`;
+      const what = `${place} is behind the proxy ${reached.proxy}, which answers; the webhook itself was not tried`;
       return webhooks.skipped("behind_proxy", what);
     }
     case "failed":
       return webhooks.error("webhook_unreachable", `${place} cannot be reached: ${reached.reason}`, SEE_RECEIVER);
     case "untrusted": {
-      const remedy = "nothing is sent until then; docs/receive/index.md has more";
+      const remedy = "nothing is sent until that is fixed; see docs/receive/index.md";
       return webhooks.error("webhook_untrusted", `${place}: ${reached.reason}`, remedy);
     }
     case "reached": {
-      const way = `${place} is reached in ${formatDuration(reached.ms)}`;
+      const way = `${place} answers in ${formatDuration(reached.ms)}`;
       if (reached.until === null) return webhooks.ok(way);
       const left = reached.until - now;
-      const end = `its certificate ends ${formatTime(reached.until)}, in ${formatDuration(Math.max(0, left))}`;
-      if (left < SOON) return webhooks.warning("certificate_ends", `${way}; ${end}`, "renew it there");
+      const end = `its certificate expires ${formatTime(reached.until)}, in ${formatDuration(Math.max(0, left))}`;
+      if (left < SOON) return webhooks.warning("certificate_ends", `${way}; ${end}`, "renew the certificate");
       return webhooks.ok(`${way}; ${end}`);
     }
   }
 }
 
-const SEE_RECEIVER = "is it running, and does a firewall stand between? Until then deliveries wait";
+const SEE_RECEIVER = "check that it runs, and that no firewall blocks the way; deliveries wait until then";

@@ -6,6 +6,7 @@ import { printable } from "../../client/show.ts";
 import type { CallType, JsonObject } from "../../model/event.ts";
 import { never } from "../../model/never.ts";
 import { isNobodyThere, isRefusal, parseSaid, type Refusal } from "../daemon.ts";
+import { paint } from "../paint.ts";
 import { isFairleads, NEVER, openSender, type Requests, type SendWorld, whyNone, writeCall } from "./sender.ts";
 import type { Target } from "./target.ts";
 
@@ -31,7 +32,7 @@ type Sent = { readonly type: CallType; readonly messageId: string; readonly base
 
 /** Reads the result of one call that was sent once. */
 function readAnswer(sending: Sending<unknown>): Answer {
-  if (sending.kind === "stopped") return { kind: "unreachable", code: null, reason: "it was told to stop" };
+  if (sending.kind === "stopped") return { kind: "unreachable", code: null, reason: "interrupted" };
   if (sending.kind === "lost") return readRefusal(sending.answer);
   const { status, duplicates, rejections } = sending;
   if (!isFairleads(sending, 1)) return { kind: "foreign", status };
@@ -53,9 +54,9 @@ function readRefusal(answer: FinalAnswer): Answer {
 export function toWords(answer: Answer, { type, messageId, base }: Sent): string {
   switch (answer.kind) {
     case "accepted":
-      return `accepted: ${type}, messageId ${printable(messageId)}\n${ACCEPTED}\n${explaining(messageId)}`;
+      return `${paint.good("accepted")}: ${type}, messageId ${printable(messageId)}\n${ACCEPTED}\n${explaining(messageId)}`;
     case "duplicate":
-      return `duplicate: ${type}, messageId ${printable(messageId)}\n${DUPLICATE}\n${explaining(messageId)}`;
+      return `${paint.warning("duplicate")}: ${type}, messageId ${printable(messageId)}\n${DUPLICATE}\n${explaining(messageId)}`;
     case "refused":
       return `${base} refused the call with ${answer.status} ${describe(answer.body)}${later(answer.retryAfter)}`;
     case "rejected":
@@ -63,18 +64,18 @@ export function toWords(answer: Answer, { type, messageId, base }: Sent): string
     case "invalid":
       return `the call was not sent: ${describe(answer.body)}\n${INVALID}`;
     case "foreign":
-      return `${base} answered ${answer.status}, and not as Fairlead does; is that the address of its ingest listener?`;
+      return `${base} answered ${answer.status}, which is not an answer of Fairlead's ingest listener; is the address right?`;
     case "unreachable":
-      return `cannot reach ${base}: ${answer.reason}${isNobodyThere(answer.code) ? "; is `fairlead serve` running?" : ""}`;
+      return `cannot reach ${base}: ${answer.reason}${isNobodyThere(answer.code) ? "; is fairlead serve running?" : ""}`;
     default:
       return never(answer);
   }
 }
 
-const ACCEPTED = "It is on the daemon's disk, and goes to each destination that takes it. What becomes of it:";
+const ACCEPTED = "The call is stored, and will be sent to each destination that it matches. To see what happens to it:";
 
-const DUPLICATE = `This messageId came before, within 24 hours, so nothing goes out again. For a new call choose another --message-id,
-or none. What became of the first one:`;
+const DUPLICATE = `The daemon already has this messageId, so it sends nothing again. For a new call, use another --message-id.
+To see what happened to the first one:`;
 
 /** The command that explains a call, quoted for a shell. */
 function explaining(messageId: string): string {
@@ -84,8 +85,8 @@ function explaining(messageId: string): string {
   return `  fairlead explain ${shown.startsWith("-") ? "-- " : ""}${quoted}`;
 }
 
-const INVALID = `next: a program that uses the client library gets this error at the call. For the daemon's own answer give the whole
-      call with --data, which sends it as it stands.`;
+const INVALID = `A program that uses the client library gets this error when it makes the call. To get the daemon's own answer, use
+--data, which sends a whole call unchanged.`;
 
 function describe({ code, message }: Refusal): string {
   return printable(`${code}: ${message}`);

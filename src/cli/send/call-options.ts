@@ -7,27 +7,27 @@ import { buildCall, type CallOptions, type CallParts, TEST_CALLS, TEST_USER } fr
 /** The options of commands that are about one call. */
 export type OneCall = CallOptions & { readonly data?: string };
 
+/** The description of the argument. */
+export const TYPES_OF_CALL = "identify, track, page, screen, group or alias";
+
 export function addCallOptions(command: Command): void {
-  const { track, page, screen, group, alias } = TEST_CALLS;
+  const { track, page, group, alias } = TEST_CALLS;
   command
     .optionsGroup("The call:")
-    .option("--user <id>", `userId (default: ${TEST_USER}, without --anonymous)`)
-    .option("--anonymous <id>", "anonymousId, of an unknown user; for any call but alias")
-    .option("--event <name>", `what the user did, for track (default: ${track.event})`)
-    .option("--name <name>", `for page and screen (default: ${page.name}, ${screen.name})`)
+    .option("--user <id>", `userId (default: ${TEST_USER})`)
+    .option("--anonymous <id>", "anonymousId, for any call but alias")
+    .option("--event <name>", `for track (default: ${track.event})`)
+    .option("--name <name>", `for page and screen (default: ${page.name})`)
     .option("--category <name>", "for page and screen")
     .option("--group <id>", `groupId, for group (default: ${group.groupId})`)
     .option("--previous <id>", `previousId, for alias (default: ${alias.previousId})`)
     .option("--properties <json>", "for track, page and screen")
     .option("--traits <json>", "for identify and group")
     .option("--context <json>", "for any call")
-    .option("--integrations <json>", 'which destinations get it, as {"All": false, "crm": true}')
-    .option("--timestamp <time>", "when it happened, in ISO 8601 (default: now)")
-    .option("--message-id <id>", "identifies the call, so that a repeat is recognised (default: a new one)")
-    .option(
-      "--data <json>",
-      "a whole call, or @file, or - for standard input; it is sent unchanged, without defaults, and the daemon checks it; options replace its fields",
-    );
+    .option("--integrations <json>", 'who gets it: {"All": false, "crm": true}')
+    .option("--timestamp <time>", "when it happened (default: now)")
+    .option("--message-id <id>", "by which repeats are recognised (default: a new one)")
+    .option("--data <json>", "a whole call as JSON; or @file, or - for stdin");
 }
 
 export type ReadCall = { readonly type: CallType; readonly call: JsonObject };
@@ -37,7 +37,7 @@ export async function readCall(given: CallType | undefined, options: OneCall): P
   const data = await readData(options.data);
   if (typeof data === "string") return data;
   const type = given ?? typeIn(data);
-  if (type === undefined) return `say which call it is: ${CALL_TYPES.join(", ")}`;
+  if (type === undefined) return `name the type of call: ${CALL_TYPES.join(", ")}`;
   const random = createRandom();
   const call = buildCall(type, { options, data, newId: () => `send-${random.hex(10)}` });
   return typeof call === "string" ? call : { type, call };

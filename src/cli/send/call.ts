@@ -88,7 +88,7 @@ function readOptions(type: CallType, options: CallOptions): JsonObject | string 
 }
 
 function misplaced(type: CallType, option: string, of: readonly CallType[]): string {
-  return `${option} is for ${of.join(", ")}; ${type} has no such field`;
+  return `${option} is for ${of.join(", ")}, not for ${type}`;
 }
 
 function defaults(type: CallType, given: JsonObject): JsonObject {
@@ -98,5 +98,5 @@ function defaults(type: CallType, given: JsonObject): JsonObject {
 function readWhole(type: CallType, { text, from }: { text: string; from: string }): JsonObject | string {
   const call = readObject(text, from);
   if (typeof call === "string" || call.type === undefined || call.type === type) return call;
-  return `${from} holds a call of the type ${JSON.stringify(call.type)}, which is not ${type}`;
+  return `${from} has a call of type ${JSON.stringify(call.type)}, not ${type}`;
 }

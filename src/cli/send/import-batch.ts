@@ -57,7 +57,7 @@ export function createDeliver({ sender, clock, signal, base, note }: DeliverWorl
       if (isForeign(answer) || (isNobody(answer) && !wasThere)) return false;
       if (clock.now() - beganAt >= PATIENCE) return false;
       const why = whyNot(answer);
-      if (why !== noted) note(`${base} ${why}; trying again until it takes them`);
+      if (why !== noted) note(`${base} ${why}; retrying`);
       noted = why;
       return true;
     };
@@ -67,7 +67,7 @@ export function createDeliver({ sender, clock, signal, base, note }: DeliverWorl
     if (verdict.kind === "fatal") return giveUp(verdict.why);
     if (verdict.kind === "unavailable") return giveUp(`${verdict.why}${verdict.nobody && !wasThere ? HINT : IN_VAIN}`);
     wasThere = true;
-    if (noted !== "") note(`${base} is there again`);
+    if (noted !== "") note(`${base} answers again`);
     return verdict;
   }
 
@@ -79,8 +79,8 @@ export function createDeliver({ sender, clock, signal, base, note }: DeliverWorl
 type Settled = Extract<Verdict, { kind: "taken" | "refused" }>;
 type Again = NonNullable<Parameters<Sender["send"]>[1]["again"]>;
 
-const HINT = "; is `fairlead serve` running?";
-const IN_VAIN = `, for ${formatDuration(PATIENCE)} now`;
+const HINT = "; is fairlead serve running?";
+const IN_VAIN = `, after ${formatDuration(PATIENCE)} of retries`;
 
 function sumOf(first: Taken, second: Taken): Taken {
   return {
@@ -126,7 +126,7 @@ export function readVerdict(sending: Sent, calls: readonly ImportCall[]): Verdic
   return answer.kind === "answered" ? readRefusal(answer) : { kind: "fatal", why: whyNot(answer) };
 }
 
-const FOREIGN = "and not as Fairlead does; is that its address?";
+const FOREIGN = "which is not an answer of Fairlead; is the address right?";
 
 function readRefusal(answer: Extract<FinalAnswer, { kind: "answered" }>): Verdict {
   const { status, body } = answer;

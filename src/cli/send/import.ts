@@ -26,7 +26,7 @@ export type ImportOptions = {
  */
 export async function importCalls(file: string, target: Target, options: ImportOptions): Promise<ExitCode> {
   const path = file === "-" ? null : file;
-  if (path === null && isInputTerminal()) printError("type calls, each as JSON on a line of its own, then Ctrl-D\n");
+  if (path === null && isInputTerminal()) printError("type calls, one per line as JSON, then Ctrl-D\n");
   const opened = await openBytes(path);
   if (!opened.ok) return complain(wrongUsage(`cannot read --import ${file}: ${opened.why}`));
   const { source } = opened;
@@ -34,6 +34,8 @@ export async function importCalls(file: string, target: Target, options: ImportO
   const clock = createClock();
   const beganAt = clock.now();
   const bar = openProgressBar(clock);
+  // A server may have worded it.
+  const noteSafely = (text: string): void => bar.note(printable(text));
   const stopping = new AbortController();
   const unhook = onInterrupt(() => stopping.abort());
   const world = { clock, random: createRandom(), fetch: createFetch(target.base, MINUTE), log: bar.note };
@@ -44,7 +46,7 @@ export async function importCalls(file: string, target: Target, options: ImportO
   const batches = makeBatches(readLines(source.pieces, LONGEST_LINE), { name, fromLine });
   try {
     const ended = await runImport(batches, {
-      deliver: createDeliver({ sender, clock, signal: stopping.signal, base: target.base, note: bar.note }),
+      deliver: createDeliver({ sender, clock, signal: stopping.signal, base: target.base, note: noteSafely }),
       listRefused: createRefusedList(refusedFile, { append: fromLine > 1 }),
       signal: stopping.signal,
       onBatch: createTeller(bar, { size: source.size, refusedFile, fromLine, elapsed: () => clock.now() - beganAt }),
@@ -162,7 +164,8 @@ function createTeller(bar: ProgressBar, { size, refusedFile, fromLine, elapsed }
   const shareOf = (offset: number): number => (size ? offset / size : 0);
   return (batch, { line }, refused) => {
     for (const one of refused.slice(0, Math.max(0, most - noted))) bar.note(refusalLine(one));
-    if (noted <= most && noted + refused.length > most) bar.note(`more lines are refused: all are in ${refusedFile}`);
+    if (noted <= most && noted + refused.length > most)
+      bar.note(`more lines are refused; ${refusedFile} lists all of them`);
     noted += refused.length;
     began ??= { done: fromLine - 1, share: shareOf(batch.start) };
     const share = size === null ? {} : { share: shareOf(batch.end) };
@@ -196,13 +199,13 @@ function report(ended: Ended, about: About, json: boolean): ExitCode {
 export function toWords({ kind, tally }: Ended, about: About): string {
   const { fromLine, elapsed, name, refusedFile } = about;
   const lines = linesOf(tally, about);
-  const rate = elapsed < SECOND ? "" : `, ${Math.round((lines * SECOND) / elapsed)} lines a second`;
-  const from = fromLine === 1 ? "" : ` from line ${fromLine} on`;
-  const list = refusedFile === null ? "" : `; they are in ${refusedFile}, each with why`;
+  const rate = elapsed < SECOND ? "" : `, ${Math.round((lines * SECOND) / elapsed)} lines/s`;
+  const from = fromLine === 1 ? "" : ` from line ${fromLine}`;
+  const list = refusedFile === null ? "" : `; ${refusedFile} lists them with the reasons`;
   return [
     `${kind === "complete" ? "Imported" : "Stopped"}: ${name}, ${lines} lines${from} in ${formatDuration(elapsed)}${rate}.`,
     `  accepted   ${tally.accepted}`,
-    ...(tally.duplicate > 0 ? [`  duplicate  ${tally.duplicate}; they came before, within 24 hours`] : []),
+    ...(tally.duplicate > 0 ? [`  duplicate  ${tally.duplicate}; the daemon already had them`] : []),
     ...(tally.refused > 0 ? [`  refused    ${tally.refused}${list}`] : []),
   ].join("\n");
 }
@@ -213,11 +216,11 @@ function linesOf({ line }: Tally, { fromLine }: About): number {
 
 /** Why an import did not finish, and how to continue. */
 export function whyStopped({ why, tally }: Extract<Ended, { kind: "stopped" }>, { name }: About): string {
-  const reason = why ?? "it was asked to stop";
+  const reason = why ?? "interrupted";
   if (tally.line === 0) return `nothing of ${name} was imported: ${reason}`;
   return (
-    `the import of ${name} was stopped after line ${tally.line}: ${reason}. Run it again: what was taken is recognised for ` +
-    `24 hours. --from-line ${tally.line + 1} skips it`
+    `the import of ${name} stopped after line ${tally.line}: ${reason}. To continue, run it again with ` +
+    `--from-line ${tally.line + 1}`
   );
 }
 

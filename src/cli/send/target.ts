@@ -24,7 +24,7 @@ export function findTarget(options: TargetOptions, resolve: Resolve): Target | C
 
 function fromConfig({ config, source, writeKeyFile }: TargetOptions, resolve: Resolve): Target | Complaint {
   if (writeKeyFile !== undefined)
-    return wrongUsage("--write-key-file goes with --url; without it the config has the key");
+    return wrongUsage("--write-key-file needs --url; otherwise the write key comes from the config");
   const opened = openConfig(config, resolve);
   if ("code" in opened) return opened;
   const ingest = readIngestPart(opened);
@@ -37,15 +37,15 @@ function fromConfig({ config, source, writeKeyFile }: TargetOptions, resolve: Re
 }
 
 const NO_PORT =
-  "ingest.listen has port 0, which is another one at each start; give the address that `fairlead serve` printed with --url, and --source";
+  "ingest.listen has port 0, so the port changes at each start; give --url the address that fairlead serve printed, and --source";
 
 const NO_HOST =
-  "ingest.tls is set, and only its certificate says which host this is; give that with --url https://host:port, and --source";
+  "ingest.tls is set, so the host must be one that the certificate names; give --url https://host:port, and --source";
 
 function openConfig(named: string | undefined, resolve: Resolve): PartsInput | Complaint {
   const file = openConfigFile(named);
   if (file.kind === "read") return { ...file, resolve };
-  return complaintOfFile(file, "or do without: --url, and $FAIRLEAD_WRITE_KEY");
+  return complaintOfFile(file, "or use --url and $FAIRLEAD_WRITE_KEY");
 }
 
 function complaintOf({ faulty, message }: PartFault): Complaint {
@@ -73,5 +73,5 @@ function findWriteKey({ config, source, writeKeyFile }: TargetOptions, resolve: 
   return typeof key === "string" ? wrongUsage(key) : key;
 }
 
-const TWO_KEYS = "--source and --write-key-file each say which write key to use: leave one of them out";
-const KEYLESS = "--url needs a write key: set $FAIRLEAD_WRITE_KEY, or name a file of it or a source of the config";
+const TWO_KEYS = "--source and --write-key-file both select a write key: use only one of them";
+const KEYLESS = "--url needs a write key: set $FAIRLEAD_WRITE_KEY, or use --write-key-file or --source";

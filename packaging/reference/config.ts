@@ -1,34 +1,95 @@
-// Writes docs/reference/config.md to standard output, from the schema of the config. Usage: bun packaging/config-reference.ts
-import process from "node:process";
 import * as v from "valibot";
 import { Document, isScalar, stringify, visit } from "yaml";
-import { FIXED_KEYS } from "../src/config/changes.ts";
-import { formOf, leftOutOf, type Manual, manualOf, type Shape, shapeOf } from "../src/config/key.ts";
-import { REFERENCE_FORMS } from "../src/config/references.ts";
-import { configSchema } from "../src/config/schema.ts";
-import { fill } from "./config-example.ts";
+import { FIXED_KEYS } from "../../src/config/changes.ts";
+import { formOf, leftOutOf, type Manual, manualOf, type Shape, shapeOf } from "../../src/config/key.ts";
+import { REFERENCE_FORMS } from "../../src/config/references.ts";
+import { configSchema } from "../../src/config/schema.ts";
+import { anchorOf, block, contents, enumerate, escaped, page, prose, table } from "./markdown.ts";
 
-/** The text of docs/reference/config.md: the reference of every key, in Markdown. */
-export function configMarkdown(entries?: Entries): string {
-  const sections = sectionsOf(entries);
-  const overview = table(sections.flatMap(({ options }) => options));
-  return `${[...headParts(), "## All keys", overview, ...sections.flatMap(sectionParts)].join("\n\n")}\n`;
+const SOURCE = "src/config/schema.ts";
+
+/** The pages of docs/reference/config/, by name: all keys, and a page for each section. */
+export function configPages(entries?: Entries): ReadonlyMap<string, string> {
+  const sections = sectionsOf(entries).flatMap(inPages);
+  const pageOf = (path: string) => {
+    const own = sections.find(({ options }) => options.some((option) => option.path === path));
+    return own?.file ?? "index.md";
+  };
+  return new Map([
+    ["index.md", page(SOURCE, ...overviewParts(sections, pageOf))],
+    ...sections.map((section) => [section.file, page(SOURCE, ...sectionParts(section))] as const),
+  ]);
 }
 
-function table(options: readonly Option[]): string {
-  const rows = options.map(({ path, type, byDefault, reload }) => {
-    return `| ${link(path)} | ${type} | ${byDefault ?? "required"} | ${reload} |`;
-  });
-  return ["| key | type | default | at a reload |", "|---|---|---|---|", ...rows].join("\n");
+/** The keys of webhooks have a page of their own, since those of a destination are many. */
+function inPages(section: Section): readonly PagedSection[] {
+  const { name, options } = section;
+  const apart = options.filter(({ path }) => path.startsWith(WEBHOOK_KEYS));
+  const paged = { ...section, title: name, file: `${name}.md`, options: options.filter((one) => !apart.includes(one)) };
+  if (apart.length === 0) return [paged];
+  const manual = { description: "The webhooks of a destination. Each event goes to all of them at once." };
+  const webhooks = { name, manual, title: "destinations: webhooks", file: "webhooks.md", options: apart };
+  return [{ ...paged, more: "The keys of its webhooks are in [webhooks](webhooks.md)." }, webhooks];
 }
 
-function sectionParts({ name, manual, options }: Section): readonly string[] {
+const WEBHOOK_KEYS = "destinations.NAME.webhooks[].";
+
+type PagedSection = Section & { readonly title: string; readonly file: string; readonly more?: string };
+type PageOf = (path: string) => string;
+
+function overviewParts(sections: readonly PagedSection[], pageOf: PageOf): readonly string[] {
+  return [
+    "# The config file",
+    prose(`Fairlead reads one YAML file: the one that \`--config\` names, else \`$FAIRLEAD_CONFIG\`, else \`./config.yaml\`, else
+      \`/etc/fairlead/config.yaml\`. Only a few keys of your sources and destinations have no default, so a short file is
+      enough. [config.example.yaml](../../../config.example.yaml) shows every key in its place.`),
+    `[Values](#values) · [Changes](#changes) · [All keys](#all-keys)`,
+    [
+      "```sh notest",
+      "fairlead check             # every mistake at once, with its line, column and remedy",
+      "fairlead check --explain   # every key with the value in force, and where it comes from",
+      "```",
+    ].join("\n"),
+    prose(`Editors with the YAML language server complete, explain and check the file as you write. Begin it with
+      \`# yaml-language-server: $schema=fairlead.schema.json\`, and save the output of \`fairlead schema\` beside it under
+      that name.`),
+    "## Values",
+    ...valueParts(),
+    "## Changes",
+    prose(`A running daemon reloads the file within two seconds of a change to it, to a file that it includes, or to a secret or
+      certificate file that it names. It also does so on SIGHUP and on \`fairlead reload\`. A reload is all or nothing: if the
+      file has an error, the old config stays in force and the problems are logged.`),
+    prose(`${enumerate(FIXED_KEYS.map((path) => link(path, pageOf)))} keep their old values until a restart; the log and
+      \`fairlead reload\` say so. Environment variables and systemd's credentials are read at the start only. A file is read
+      once it has not changed for 0.7 seconds. A program that writes it more slowly should write another file beside it and
+      rename that.`),
+    "## All keys",
+    table(
+      ["key", "type", "default", "at a reload"],
+      sections.flatMap(({ options }) => options.map((option) => overviewRow(option, pageOf))),
+    ),
+  ];
+}
+
+function overviewRow({ path, type, byDefault, reload }: Option, pageOf: PageOf): readonly string[] {
+  return [link(path, pageOf), type, byDefault ?? "required", reload];
+}
+
+function sectionParts({ name, title, manual, more, options }: PagedSection): readonly string[] {
   const [own] = options;
-  if (own?.path === name) return optionParts(own, "##");
-  return [`## ${name}`, manualText(manual), ...options.flatMap((option) => optionParts(option, "###"))];
+  const below = own?.path === name ? optionParts(own, null) : options.flatMap((option) => optionParts(option, "##"));
+  const list = options.length > 4 ? [contents(options.map(({ path }) => path))] : [];
+  return [
+    `# ${title}`,
+    ...(own?.path === name ? [] : [manualText(manual)]),
+    ...(more ? [more] : []),
+    ...list,
+    ...below,
+  ];
 }
 
-function optionParts(option: Option, level: "##" | "###"): readonly string[] {
+/** A key below its heading; on a page of its own, the title is its heading. */
+function optionParts(option: Option, level: "##" | null): readonly string[] {
   const { path, type, byDefault, reload, manual } = option;
   const isRequired = byDefault === null;
   const facts = [
@@ -36,40 +97,16 @@ function optionParts(option: Option, level: "##" | "###"): readonly string[] {
     isRequired ? "**Required**" : `**Default:** ${byDefault}`,
     `**At a reload:** ${reload}`,
   ];
-  return [`${level} ${path}`, facts.join(" · "), manualText(manual), `\`\`\`yaml\n${snippet(option)}\n\`\`\``];
+  return [
+    ...(level ? [`${level} ${path}`] : []),
+    facts.join(" · "),
+    manualText(manual),
+    block(snippet(option), "yaml"),
+  ];
 }
 
 function manualText({ description, more = "" }: Manual): string {
   return prose(escaped(`${description} ${more}`));
-}
-
-/** The part above the keys. */
-function headParts(): readonly string[] {
-  return [
-    "<!-- Written by `make reference` from src/config/schema.ts: change it there. -->",
-    "# The config file",
-    prose(`Fairlead reads one YAML file: the one that \`--config\` names, else \`$FAIRLEAD_CONFIG\`, else \`./config.yaml\`, else
-      \`/etc/fairlead/config.yaml\`. Only a few keys of your sources and destinations have no default, so a short file is
-      enough. [config.example.yaml](../../config.example.yaml) shows every key in its place.`),
-    [
-      "```sh",
-      "fairlead check             # every mistake at once, with its line, column and remedy",
-      "fairlead check --explain   # every key with the value in force, and where it comes from",
-      "```",
-    ].join("\n"),
-    prose(`Editors with the YAML language server complete, explain and check the file as you write: begin it with
-      \`# yaml-language-server: $schema=fairlead.schema.json\`, and save the output of \`fairlead schema\` beside it under
-      that name.`),
-    "## Values",
-    ...valueParts(),
-    "## Changes",
-    prose(`A running daemon reloads the file within two seconds of a change to it, to a file that it includes, or to a secret or
-      certificate file that it names; on SIGHUP; and on \`fairlead reload\`. A reload is all or nothing: if the file has an error, the old config
-      stays in force and the problems are logged. ${enumerate(FIXED_KEYS.map(link))} keep their old values until a restart;
-      the log and \`fairlead reload\` say so. Environment variables and systemd's credentials are those that the daemon was
-      started with. A file is read once it has not changed for 0.7 seconds; a program that writes it more slowly should
-      write another file beside it, and rename that.`),
-  ];
 }
 
 function valueParts(): readonly string[] {
@@ -77,11 +114,11 @@ function valueParts(): readonly string[] {
     prose(`Durations are written \`250ms\`, \`5s\`, \`10m\`, \`4h\`, \`30d\` or \`1h30m\`; sizes \`512MB\` or \`1.5GB\`, in powers of
       1,024 (\`1GiB\` is the same as \`1GB\`). Names of sources and destinations are 1 to 64 letters, digits, hyphens,
       underscores and dots. Unknown keys, repeated keys and the tags of YAML are errors.`),
-    prose(`An anchor (\`&name\`) marks a value, an alias (\`*name\`) below it in the same file stands for that value, and a merge key
+    prose(`An anchor (\`&name\`) marks a value. An alias (\`*name\`) below it in the same file stands for that value. A merge key
       (\`<<: *name\`) brings the keys of a map: the map's own keys win, and of several maps (\`<<: [*a, *b]\`) the first. What only
       aliases use can stand at the top of the file under a key that begins with \`x-\`.`),
     prose("Any text may contain references, so that the file need not hold secrets:"),
-    ["| reference | value |", "|---|---|", ...REFERENCE_FORMS.map(referenceRow)].join("\n"),
+    table(["reference", "value"], REFERENCE_FORMS.map(referenceRow)),
     prose(`Inside \`{ }\` and \`[ ]\` a text with a reference must be in quotes. A reference to something that is missing is an
       error. A secret file, or a config with a secret in it, that every user can read causes a warning. So does \`$NAME\` or
       \`{{ NAME }}\`, which Fairlead does not replace. systemd gives credentials to the unit alone: \`fairlead check\`, run
@@ -89,8 +126,8 @@ function valueParts(): readonly string[] {
   ];
 }
 
-function referenceRow([form, meaning]: readonly [string, string]): string {
-  return `| \`${form}\` | ${meaning.replace("just ${", "just `${`")} |`;
+function referenceRow([form, meaning]: readonly [string, string]): readonly string[] {
+  return [`\`${form}\``, meaning.replace("just ${", "just `${`")];
 }
 
 /** A key of the config file, as the reference shows it. The texts are Markdown. */
@@ -192,25 +229,9 @@ function examplesOf(entries: Readonly<Record<string, Option["schema"]>>): unknow
   return Object.fromEntries(required.map(([name, schema]) => [name, exampleOf(schema)]));
 }
 
-const COLUMNS = 140;
-
-/** A paragraph, wrapped. A line break in the text counts as a space. */
-function prose(text: string): string {
-  return fill(text, COLUMNS).join("\n");
-}
-
-/** Escapes stars outside code: they would begin italics. */
-function escaped(text: string): string {
-  return text.replace(/`[^`]*`|\*/g, (found) => (found === "*" ? "\\*" : found));
-}
-
 /** A link to the heading of a key, by the anchor that Markdown viewers derive from it. */
-function link(path: string): string {
-  return `[\`${path}\`](#${path.toLowerCase().replace(/[^a-z\d-]/g, "")})`;
+function link(path: string, pageOf: PageOf): string {
+  const file = pageOf(path);
+  const anchor = file === `${path}.md` ? "" : `#${anchorOf(path)}`;
+  return `[\`${path}\`](${file}${anchor})`;
 }
-
-function enumerate(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
-}
-
-if (import.meta.main) process.stdout.write(configMarkdown());
