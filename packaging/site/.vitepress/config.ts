@@ -10,6 +10,8 @@ export default defineConfig({
   title: "Fairlead",
   description: "A self-hosted event router: analytics calls in, signed webhooks out, nothing lost in between.",
   lang: "en",
+  // No picture of its own: a browser does not ask for one.
+  head: [["link", { rel: "icon", href: "data:," }]],
   srcDir: pages,
   outDir: "../../dist/docs",
   cacheDir: "../../dist/docs-cache",
