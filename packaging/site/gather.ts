@@ -11,4 +11,6 @@ const pages = fileURLToPath(new URL("pages", import.meta.url));
 rmSync(pages, { recursive: true, force: true });
 mkdirSync(pages, { recursive: true });
 cpSync(join(ROOT, "docs"), pages, { recursive: true });
+// Pages show pictures by addresses of the build's own; those that they link to keep their names.
+cpSync(join(ROOT, "docs/pictures"), join(pages, "public/pictures"), { recursive: true });
 for (const name of TOP_PAGES) if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(pages, name));

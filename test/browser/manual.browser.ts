@@ -50,7 +50,7 @@ describe("the site of the manual", () => {
   ] as const) {
     it(`finds ${words}, and asks nobody but its own server`, PATIENT, async () => {
       await using site = await openSite();
-      await site.page.keyboard.press("Control+k");
+      await site.page.locator(".VPNavBarSearch button").first().click();
       await site.page.locator("#localsearch-input").fill(words);
       const results = site.page.locator(".VPLocalSearchBox a.result");
       await site.page.waitForFunction(`document.querySelectorAll(".VPLocalSearchBox a.result").length > 0`);
@@ -92,9 +92,13 @@ async function openSite({ width = 1_280 } = {}): Promise<Site> {
   page.on("request", (request) => {
     if (!request.url().startsWith(`${address}/`) && !request.url().startsWith("data:")) faults.push(request.url());
   });
-  page.on("requestfailed", (request) => faults.push(`failed: ${request.url()}`));
+  page.on("response", (response) => {
+    if (response.status() >= 400) faults.push(`${response.status()}: ${response.url()}`);
+  });
   page.on("pageerror", ({ message }) => faults.push(message));
-  await page.goto(address, { waitUntil: "networkidle" });
+  await page.goto(address);
+  // Its scripts run.
+  await page.waitForFunction(`document.querySelector("#app").__vue_app__ !== undefined`);
   return {
     page,
     address,

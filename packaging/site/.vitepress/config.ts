@@ -20,7 +20,9 @@ export default defineConfig({
   // A link that leads nowhere fails the build.
   ignoreDeadLinks: false,
   markdown: {
+    // As on GitHub: an address in a text is no link, and braces in a heading are text.
     linkify: false,
+    attrs: { disable: true },
     anchor: { slugify: anchorOf },
     config(markdown) {
       repositoryLinks(markdown);
