@@ -142,7 +142,7 @@ test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## longer tests: faults, kills,
 	$(BUN) test --no-orphans --parallel=2 --timeout 120000 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 	$(ON_POSTGRES) --parallel=2 $(ALL_POSTGRES_FLOWS)
-	$(DENO_TEST) --ignore=test/binary,test/bench test
+	$(DENO_TEST) --ignore=test/binary,test/bench,test/packaging test
 
 simulate: install ## longer tests: run the daemon in a simulated world (SEED=1 STEPS=9999, TRACE=file)
 	@SEED=$(SEED) STEPS=$(STEPS) SHARED=$(SHARED) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
