@@ -164,7 +164,7 @@ example: install ## generated files: write config.example.yaml from the schema o
 reference: install ## generated files: write the generated pages of docs/reference
 	$(BUN) packaging/reference/write.ts
 
-docs: install $(SITE)/node_modules/.installed ## build the site of the manual, dist/docs (BASE=/fairlead/ for a site below a path)
+docs: install $(SITE)/node_modules/.installed ## generated files: build the site of the manual, dist/docs (BASE=/fairlead/)
 	$(BUN) $(SITE)/gather.ts
 	cd $(SITE) && BASE=$(BASE) $(abspath $(BUN)) x --bun --no-install vitepress build .
 	@echo "To read it: python3 -m http.server --bind 127.0.0.1 --directory dist/docs 8000"
