@@ -10,7 +10,7 @@
 # FAIRLEAD_PUBLIC_KEY: the minisign key to check with, for a mirror that signs its own sums.
 set -eu
 
-VERSION=0.1.0
+VERSION=0.2.0
 # `make release` puts the project's public key here, from packaging/minisign.pub. In the repository it is empty.
 PUBLIC_KEY=
 

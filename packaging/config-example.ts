@@ -18,7 +18,7 @@ const HEAD = `\
 # comes from. An editor finds most mistakes as you write: keep the first line, and save the output of \`fairlead schema\`
 # beside this file as fairlead.schema.json.
 #
-# Any text may contain references, so that the file need not hold secrets:
+# Any text may contain references, so that secrets can stay out of the file:
 #
 ${REFERENCE_FORMS.map(([form, meaning]) => `#   ${form.padEnd(21)} ${meaning}`).join("\n")}
 #

@@ -99,8 +99,8 @@ export function createApp(initial: Config, ports: Ports): App {
 }
 
 const UNTRUSTED_PROXY_HINT =
-  "it sends X-Forwarded-For, which is not believed: if it is your proxy, list it in ingest.trustedProxies, " +
-  "or all calls of pages and apps have its address";
+  "it sends X-Forwarded-For, which is ignored: if it is your proxy, list it in ingest.trustedProxies; " +
+  "otherwise all calls of pages and apps have its address";
 
 /** The config in force, and what is prepared from it. Functions, because a reload replaces both. */
 type Current = { readonly config: () => Config; readonly door: () => Door };

@@ -62,12 +62,12 @@ const DAEMON: Lines = {
   "daemon.copying_outbox": {
     level: "info",
     says: "A copy of the outbox is made at `to=` before the first step of a migration.",
-    remedy: "The copy stays until you remove it: [upgrade](../operate/upgrade.md).",
+    remedy: "The copy stays until you remove it: [upgrade](../operate/upgrade.md#the-copy-before-an-upgrade).",
   },
   "daemon.outbox_copied": {
     level: "info",
     says: "A copy of an outbox that is gone was downloaded: `bytes=`.",
-    remedy: "Restore it: [the outbox](../operate/outbox.md).",
+    remedy: "Restore it: [an outbox that is gone](../operate/outbox.md#an-outbox-that-is-gone).",
   },
   "daemon.stuck": {
     level: "error",
@@ -243,13 +243,13 @@ const STORE: Lines = {
   "store.full": {
     level: "error",
     says: "Calls are refused: `bound=outbox.maxSize` or `bound=outbox.freeDisk`.",
-    remedy: "See [the outbox](../operate/outbox.md).",
+    remedy: "See [when the outbox is full](../operate/outbox.md#when-the-outbox-is-full).",
   },
   "store.open": { level: "info", says: "Calls are accepted again." },
   "store.gone": {
     level: "error",
     says: "The outbox was removed, replaced or cut short while the daemon runs. Calls are refused.",
-    remedy: "Do not stop the daemon. See [the outbox](../operate/outbox.md).",
+    remedy: "Do not stop the daemon. See [an outbox that is gone](../operate/outbox.md#an-outbox-that-is-gone).",
   },
   "store.rescued": {
     level: "error",

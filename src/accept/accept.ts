@@ -23,7 +23,7 @@ export type AcceptWorld = {
 /** The most characters of bodies that wait for their commit. Without a bound, a slow disk would let them fill the memory. */
 const MOST_UNCOMMITTED = 32 * MB;
 
-const OVERLOADED = fault("overloaded", "calls come faster than the disk can take them; try again", SECOND);
+const OVERLOADED = fault("overloaded", "calls arrive faster than the disk can store them; try again", SECOND);
 
 /**
  * The only way in, for calls, audiences and deletions alike: routes each event, writes its body once, makes all of them durable

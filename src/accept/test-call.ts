@@ -8,7 +8,7 @@ export type TestWorld = { readonly accept: Accept; readonly clock: Pick<Clock, "
 
 const SUPPRESSED = fault(
   "user_suppressed",
-  `the user of test calls was deleted: fairlead deletions unsuppress ${TEST_NAME} lets them through again`,
+  `the user of test calls was deleted: fairlead deletions unsuppress ${TEST_NAME} allows them again`,
 );
 
 /**

@@ -161,7 +161,7 @@ export function toOne(one: Computation, syncs: readonly Sync[], now: number): st
     tookOf(sync),
   ]);
   return [
-    `${one.class.padEnd(8)}  ${printable(one.name)}`,
+    `${printable(one.class).padEnd(8)}  ${printable(one.name)}`,
     `source    ${printable(one.source)}`,
     `key       ${printable(one.key)}, ${printable(one.id)}`,
     `users     ${format(one.size)}`,

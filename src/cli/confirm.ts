@@ -9,7 +9,7 @@ export type Plan = { readonly about: string; readonly question: string };
 /** Asks for confirmation. Answers why not to continue, or null. */
 export async function confirm({ about, question }: Plan): Promise<Complaint | null> {
   if (!isInputTerminal())
-    return { code: EXIT.usage, message: `${about}. ${question} Confirm with --yes`, error: "not_confirmed" };
+    return { code: EXIT.usage, message: `${about}. ${question} Add --yes to confirm`, error: "not_confirmed" };
   printError(`${about}. ${question} [y/N] `);
   const answer = await readLine();
   if (answer === null) printError("\n");

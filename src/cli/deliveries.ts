@@ -122,7 +122,7 @@ export function listWords(deliveries: readonly Delivery[], asked: Asked): string
   const rows = deliveries.map((one) => [
     printable(one.id),
     paintState(one.state),
-    one.settledAt ?? one.replayedAt ?? one.acceptedAt,
+    printable(one.settledAt ?? one.replayedAt ?? one.acceptedAt),
     String(one.attempts),
     printable(one.source),
     printable(one.type),

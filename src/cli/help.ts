@@ -92,7 +92,8 @@ export function startScreen(program: Command): string {
   const count = program.createHelp().visibleCommands(program).length;
   const rows = daily.map((one) => `  ${paint.strong(one.name().padEnd(12), "err")}${one.summary()}`);
   return [
-    `fairlead ${VERSION}: ${program.description()}`,
+    `fairlead ${VERSION}`,
+    program.description(),
     "",
     "Usage: fairlead <command> [options]",
     "",

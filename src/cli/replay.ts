@@ -210,7 +210,7 @@ function toPlan({ replayed, destinations, oldest, newest, ...others }: Total): s
   const lines = [
     replayed === 0 ? "No delivery would be sent again." : `${deliveries(replayed)} would be sent again:`,
     ...Object.entries(destinations).map(([name, count]) => `  ${printable(name)}: ${deliveries(count)}`),
-    ...(oldest === null || newest === null ? [] : [`  events accepted from ${oldest} to ${newest}`]),
+    ...(oldest === null || newest === null ? [] : [`  of events accepted from ${oldest} to ${newest}`]),
     ...leftOver(others),
   ];
   return lines.join("\n");

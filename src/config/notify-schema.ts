@@ -26,7 +26,7 @@ const noticeBody = bodyKey(
   },
   {
     description: "What it gets: default, which is JSON with all that is known, or a template of your own.",
-    more: `docs/configure/notify.md has recipes for chats and phones. A template is written like that of a destination. It refers to
+    more: `docs/recipes/ has examples for chats and phones. A template is written like that of a destination. It refers to
       \`kind\`, \`state\`, \`title\`, \`text\`, \`at\`, \`host\` and \`facts\`.`,
     example: { text: "{{ title }}" },
   },

@@ -170,7 +170,7 @@ const destination = v.strictObject({
   }),
   types: key(v.optional(types), {
     description: `Which calls it gets: ${CALL_TYPES.join(", ")}. All six if left out.`,
-    more: "It always gets notices that a user is to be deleted.",
+    more: "It always gets the notices that ask to delete a user.",
     example: ["identify", "track"],
     leftOut: "all six",
   }),
@@ -192,7 +192,7 @@ const destination = v.strictObject({
       list of values, or a map with \`not\`, \`gt\`, \`gte\`, \`lt\`, \`lte\` (numbers and times), \`exists: true\`, and
       \`matches\` (a pattern with *, or several). \`any\` and \`all\` take lists of such maps, \`not\` takes one. 7 is not "7". A
       field that is a list meets a condition if one of its items does. A missing field meets only \`not\` and
-      \`exists: false\`. It always gets notices that a user is to be deleted. \`fairlead route\` tries a call
+      \`exists: false\`. It always gets the notices that ask to delete a user. \`fairlead route\` tries a call
       (docs/configure/routing.md).`,
     example: { "properties.total": { gte: 100 }, "context.country": ["DE", "AT"] },
     leftOut: "all calls",

@@ -52,7 +52,7 @@ export const eventBody = bodyKey(
       leftOut: "the body of the specification",
     }),
     deletion: key(v.optional(template(NOTICE_FIELDS)), {
-      description: "The JSON that it gets for a notice that a user is to be deleted.",
+      description: "The JSON that it gets for a notice that asks to delete a user.",
       more: `It can refer to \`userId\`, \`user\`, \`type\`, \`source\` and \`timestamp\`. Without it, the notice has
         the body of the specification. A chat refuses that: the deletion request then fails, and names the destination that was
         not notified.`,

@@ -116,7 +116,7 @@ function CurrentScreen(): Child {
   return (
     <>
       <Heading title="Nothing is here" />
-      <Empty title={`There is no screen ${path}`}>The address may be of another version of Fairlead.</Empty>
+      <Empty title={`There is no screen ${path}`}>The address may come from another version of Fairlead.</Empty>
     </>
   );
 }
@@ -169,11 +169,11 @@ function SignIn({ wrong }: { readonly wrong: boolean }): JSX.Element {
           value={typed}
           onInput={(event: Event) => setTyped((event.target as HTMLInputElement).value)}
         />
-        {wrong ? <p role="alert">That token is not the one of the config.</p> : null}
+        {wrong ? <p role="alert">This token is not the one in the config.</p> : null}
         <button type="submit" class="main">
           Open
         </button>
-        <p class="quiet">It is kept in this tab until you close it.</p>
+        <p class="quiet">This tab keeps it until you close it.</p>
       </form>
     </>
   );

@@ -53,7 +53,7 @@ async function affectedSources(
   const unknown = named?.find((name) => !known.includes(name));
   if (unknown !== undefined) {
     const why = `no source is named ${JSON.stringify(unknown)}; there are: ${known.join(", ")}`;
-    return fault("unknown_source", `${why}. A request that names none is for all, also for those that were removed`);
+    return fault("unknown_source", `${why}. A request without a source is for all, including removed ones`);
   }
   const heard: string[] = [];
   for (const name of new Set(named ?? known)) if (await isHeard(name, reach)) heard.push(name);

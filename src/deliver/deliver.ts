@@ -244,7 +244,7 @@ function logNotServed(
 }
 
 const NOT_SERVED_HINT =
-  "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";
+  "it is disabled or not in the config: enable it to continue, or end its deliveries with `fairlead move` or `fairlead discard`";
 
 type PauseLog = {
   readonly waiting: ReadonlyMap<string, number>;

@@ -195,7 +195,7 @@ async function startAll(loop: LoopState): Promise<At | null> {
     if (window.lines !== null && window.isLow(now)) await readOnSoon(loop);
     return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
   } catch (error) {
-    world.report.storeFailed(`read what waits for ${name}`, error);
+    world.report.storeFailed(`read the waiting deliveries of ${name}`, error);
     return world.clock.now() + SECOND;
   } finally {
     loop.isStarting = false;

@@ -41,8 +41,7 @@ export type Moved = { readonly moved: number; readonly doubled: number; readonly
 export type WhileIdle = <T>(destination: string, work: () => Promise<T>) => Promise<T | Fault>;
 
 export function destinationInUse(name: string): Fault {
-  const remedy =
-    "pause it, disable it, or remove it from the config, before you move or discard its waiting deliveries";
+  const remedy = "before you move or discard its waiting deliveries, pause it, disable it or remove it from the config";
   return fault("destination_in_use", `${name} is being served; ${remedy}`);
 }
 

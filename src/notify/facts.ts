@@ -62,7 +62,7 @@ function ofDestination(name: string, { health, waiting }: Asked, { pauses, timel
     ...fact,
     state: "bad",
     since: failingSince,
-    says: `${name} has taken nothing for ${formatDuration(now - failingSince)}, since ${since}: ${reason}; ${waits}`,
+    says: `${name} has accepted nothing for ${formatDuration(now - failingSince)}, since ${since}: ${reason}; ${waits}`,
     details: { url: lastError.url, reason, waiting },
   };
 }
@@ -99,14 +99,16 @@ async function ofOutbox({ health, sharing, clock }: FactsWorld): Promise<Fact> {
   };
 }
 
-const WILL_REFUSE = "calls are refused once it is full; fairlead status says for whom deliveries wait";
-const REFUSES = "calls are refused until there is room; fairlead status says for whom deliveries wait";
+const WILL_REFUSE =
+  "calls are refused when it is full; fairlead status shows which destinations have waiting deliveries";
+const REFUSES =
+  "calls are refused until there is room; fairlead status shows which destinations have waiting deliveries";
 
 function ofConfig({ lastReload, timeline, sharing, host }: FactsWorld): Fact {
   const { file, refused } = lastReload();
   const fact = { kind: "config_refused", subject: on(file, { sharing, host }) } as const;
   if (refused === null) return { ...fact, ...NOTHING, state: "fine" };
-  const says = `${file} was refused at ${shortTime(refused.at)}: ${refused.reason}; fairlead check says where`;
+  const says = `${file} was refused at ${shortTime(refused.at)}: ${refused.reason}; fairlead check shows where`;
   return { ...fact, state: "bad", since: timeline.fromWall(refused.at), says, details: { reason: refused.reason } };
 }
 
@@ -121,7 +123,7 @@ function ofCertificate({ key, file, validFrom, validTo }: Certificate, world: Fa
   const from = validTo - Math.min(LAST_DAYS, (validTo - validFrom) / 3);
   if (wall < from) return { ...fact, ...NOTHING, state: "fine" };
   const ends = wall < validTo ? `expires in ${formatDuration(validTo - wall)}, on` : "has expired, on";
-  const says = `the certificate of ${key} (${file}) ${ends} ${shortTime(validTo)}; renew it, and it is loaded by itself`;
+  const says = `the certificate of ${key} (${file}) ${ends} ${shortTime(validTo)}; renew it: the daemon loads the new one by itself`;
   const details = { key, file, expires: new Date(validTo).toISOString() };
   return { ...fact, state: "bad", since: timeline.fromWall(from), says, details };
 }

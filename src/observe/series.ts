@@ -178,7 +178,7 @@ function createWaiting(
       } catch (error) {
         note(null);
         if (!(error instanceof StoreAway) && !signal.aborted)
-          report.storeFailed("count what waits for the charts", error);
+          report.storeFailed("count waiting deliveries for the charts", error);
       }
       isCounting = false;
     },

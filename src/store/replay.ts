@@ -223,7 +223,7 @@ export function hasAlready(to: string): string {
   return `${to}${DOUBLED}`;
 }
 
-const DOUBLED = " has this event already";
+const DOUBLED = " already has this event";
 
 const WITHDRAWN: readonly string[] = [SUPERSEDED, USER_WAS_DELETED];
 

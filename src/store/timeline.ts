@@ -162,7 +162,7 @@ export function createTimeline({ clock, report, memory, newestAt }: TimelineWorl
 }
 
 const NOT_COUNTED =
-  "the machine was started again and its clock does not say how long it was off: waits and cutoffs go on as if that had been no time";
+  "the machine was restarted, and its clock does not tell how long it was off: waits and cutoffs continue as if it had been off for no time";
 const SET_IT =
   "let a time service set it (systemd-timesyncd, chrony): events get wrong times until then; waits and cutoffs do not depend on it";
 

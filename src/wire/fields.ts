@@ -30,7 +30,8 @@ type Widened<T> = T extends string
 export function isReceived<S extends Shape>(shape: S, value: unknown): value is Received<S> {
   const { issues = [] } = v.safeParse(shape, value);
   return issues.every(({ kind, type, expected, input }) => {
-    if (kind === "validation") return true;
+    // A time that cannot be read would be printed as it is.
+    if (kind === "validation") return type !== "iso_timestamp";
     if (type === "picklist") return typeof input === "string";
     return type === "strict_object" && expected === "never";
   });

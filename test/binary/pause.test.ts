@@ -26,7 +26,7 @@ describe("a destination that is paused", () => {
       await w.write("config.yaml", makeConfig({ url: receiver.url }));
       const first = await w.serve();
       assert.equal(await isPaused(first), false);
-      assert.deepEqual(await run(w, first, "pause", "crm"), ["Paused crm. No delivery waits for crm."]);
+      assert.deepEqual(await run(w, first, "pause", "crm"), ["Paused crm. No delivery is waiting for crm."]);
       await first.process.line(/destination\.paused destination=crm waiting=0/);
       assert.equal((await first.call("/v1/track", CALL)).status, 200);
       first.process.kill(signal);
@@ -40,7 +40,7 @@ describe("a destination that is paused", () => {
       assert.ok((await run(w, second, "status")).some((line) => /^crm +paused for \S+ +0 +1 /.test(line)));
       assert.equal(receiver.hooks.length, 0);
       const [said] = await run(w, second, "resume", "crm");
-      assert.match(said ?? "", /^Resumed crm, which was paused for \S+\. 1 delivery waits for crm\.$/);
+      assert.match(said ?? "", /^Resumed crm, which was paused for \S+\. 1 delivery is waiting for crm\.$/);
       await receiver.all(["m-1"]);
       assert.equal(receiver.hooks.length, 1);
       await second.process.line(/destination\.resumed destination=crm/);

@@ -109,7 +109,7 @@ describe("a receiver that does not answer", () => {
       assert.match(metrics, /^fairlead_webhook_up\{destination="crm",webhook="1"\} 0$/m);
       assert.match(metrics, /^fairlead_webhook_next_try_seconds\{destination="crm",webhook="1"\} [1-9]/m);
       receiver.mend();
-      assert.match(await run(w, daemon, "retry", "crm"), /^crm is tried now\. 30 deliveries wait for crm\.$/);
+      assert.match(await run(w, daemon, "retry", "crm"), /^crm is retried now\. 30 deliveries are waiting for crm\.$/);
       await receiver.taken(30);
       assert.match(await run(w, daemon, "status"), /^crm +working /m);
     },

@@ -84,7 +84,7 @@ describe("fairlead rejected", () => {
     await w.write("config.yaml", makeConfig({ url: NOWHERE, admin }));
     const { code, err } = await rejected(w, []);
     assert.equal(code, 1);
-    const why = "there is no such socket; is `fairlead serve` running? If it listens elsewhere, say where with --admin";
+    const why = "there is no such socket; is fairlead serve running? If it has another address, name it with --admin";
     assert.equal(err, `fairlead: cannot reach the daemon at ${admin} (admin.listen of config.yaml): ${why}`);
   });
 

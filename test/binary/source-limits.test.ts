@@ -40,7 +40,7 @@ describe("a client of a source with limits", () => {
     const { out, exit } = w.run(["rejected", "--admin", daemon.admin]);
     assert.equal((await exit).code, 0);
     assert.match(out.join("\n"), /website: rate_limited\n {2}the source website sends more than 20\/s/);
-    assert.match(out.join("\n"), /The last refusal\./);
+    assert.match(out.join("\n"), /1 refused call\./);
     const metrics = await (await fetch(`${daemon.admin}/metrics`)).text();
     const refused = statuses.filter((status) => status === 429).length;
     const counted = `fairlead_events_rejected_total{source="website",reason="rate_limited"} ${refused}`;

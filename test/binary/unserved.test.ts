@@ -29,7 +29,7 @@ async function metric(daemon: Daemon, series: string): Promise<string | undefine
   return text.split("\n").find((line) => line.startsWith(series));
 }
 
-describe("a destination that is removed from the config while a thousand deliveries wait for it", () => {
+describe("a destination that is removed from the config while a thousand deliveries are waiting for it", () => {
   it("is warned of; moved, the new one gets each; discarded, nobody does", PATIENT, async () => {
     await using old = startReceiver(() => 503);
     await using receiver = startReceiver();
@@ -57,7 +57,7 @@ describe("a destination that is removed from the config while a thousand deliver
       ...{ destination: "crm", to: "off", moved: COUNT, doubled: 0, more: false },
     });
     const moved = await run(w, daemon, "move", "off", "new", "--yes");
-    assert.deepEqual(moved.out, ["1,500 deliveries wait for off.", "Moved 1,500 deliveries from off to new."]);
+    assert.deepEqual(moved.out, ["1,500 deliveries are waiting for off.", "Moved 1,500 deliveries from off to new."]);
     assert.equal(await metric(daemon, "fairlead_deliveries_unserved{"), undefined);
     await receiver.all(IDS);
     assert.equal(receiver.hooks.length, COUNT);
@@ -82,7 +82,7 @@ describe("a destination that is removed from the config while a thousand deliver
     await daemon.process.line(/daemon\.unserved destination=crm waiting=1500/);
     const discarded = await run(w, daemon, "discard", "crm", "--yes");
     assert.deepEqual([discarded.code, discarded.err], [0, []]);
-    assert.deepEqual(discarded.out, ["1,500 deliveries wait for crm.", "Discarded 1,500 deliveries of crm."]);
+    assert.deepEqual(discarded.out, ["1,500 deliveries are waiting for crm.", "Discarded 1,500 deliveries of crm."]);
     const failed = 'fairlead_deliveries_settled_total{destination="crm",state="failed"}';
     assert.equal(await metric(daemon, failed), `${failed} ${COUNT}`);
     const rows = await w.rows();

@@ -38,9 +38,9 @@ describe("fairlead backup", () => {
       const [first, ...rest] = out.trimEnd().split("\n");
       assert.match(
         first ?? "",
-        new RegExp(`^Copied ${p.outbox} to ${p.path("copy.db")}: [\\d.]+KB in \\S+, and checked\\.$`),
+        new RegExp(`^Copied ${p.outbox} to ${p.path("copy.db")}: [\\d.]+KB in \\S+; the copy is checked\\.$`),
       );
-      assert.match(rest[0] ?? "", /^ {2}events {6}4, the newest of 2026-11-20T12:00:00\.000Z \(.+\)$/);
+      assert.match(rest[0] ?? "", /^ {2}events {6}4, the newest from 2026-11-20T12:00:00\.000Z \(.+\)$/);
       assert.deepEqual(rest.slice(1), [
         "  deliveries  2 waiting, 1 delivered, 1 failed, 0 expired",
         `  schema      ${SCHEMA_VERSION}`,
@@ -97,7 +97,7 @@ describe("fairlead backup", () => {
     assert.equal(refused.code, 2);
     assert.equal(
       refused.err,
-      `fairlead: file_exists: ${p.path("copy.db")} already exists; name another file, or replace it with --force\n`,
+      `fairlead: file_exists: ${p.path("copy.db")} exists already; name another file, or replace it with --force\n`,
     );
     assert.equal((await p.run("backup", "--force", p.path("copy.db"))).code, 0);
     assert.equal((await deliveriesIn(p.path("copy.db"))).length, 4);
@@ -117,7 +117,7 @@ describe("fairlead backup", () => {
     await using p = await makePlace();
     await mkdir(p.path("folder"));
     const places: readonly (readonly [string, string])[] = [
-      [p.path("folder"), "is a folder; name the file in it that is to be written"],
+      [p.path("folder"), "is a folder; name a file in it"],
       // A link to it, so that nothing but that would be replaced.
       [p.path("device"), "is a device or a pipe; a copy must be a file"],
       [p.path("nowhere/copy.db"), `there is no folder ${p.path("nowhere")}`],
@@ -154,7 +154,7 @@ describe("fairlead backup", () => {
     assert.equal(code, 1);
     assert.match(
       err,
-      /^fairlead: no_room: the copy needs [\d.]+KB, but \S+ are free in .+, of which outbox\.freeDisk spares 100TB/,
+      /^fairlead: no_room: the copy needs [\d.]+KB, but \S+ are free in .+, of which 100TB are reserved for the daemon/,
     );
     assert.deepEqual(await p.files(), ["config.yaml"]);
   });
@@ -172,7 +172,10 @@ describe("fairlead backup", () => {
     await schemaOf(p.outbox, SCHEMA_VERSION);
     await query(p.outbox, (db) => db.exec("DROP TABLE counts"));
     const other = await p.run("backup", p.path("copy.db"));
-    assert.match(other.err, /store_unknown: the copy cannot be used: it is an SQLite file, but no outbox of Fairlead/);
+    assert.match(
+      other.err,
+      /store_unknown: the copy cannot be used: it is an SQLite file, but not an outbox of Fairlead/,
+    );
     await rm(p.outbox);
     assert.match((await p.run("backup", p.path("copy.db"))).err, /there is no outbox at /);
     assert.deepEqual(await p.files(), ["config.yaml"]);
@@ -214,10 +217,7 @@ describe("a copy of the outbox", () => {
       },
     });
     writer.close();
-    assert.match(
-      "message" in result ? result.message : "",
-      /log_too_long: so much comes in that the daemon's log has /,
-    );
+    assert.match("message" in result ? result.message : "", /log_too_long: the daemon's write-ahead log has grown to /);
     assert.deepEqual(await p.files(), ["config.yaml"]);
   });
 

@@ -121,7 +121,7 @@ describe("fairlead check, of a config with credentials", () => {
     assert.equal(status, 0);
     assert.match(
       stdout,
-      /config\.yaml is valid, as far as it can be checked here: 2 sources, 1 destination, 2 webhooks\n$/,
+      /config\.yaml is valid, as far as this user can check it: 2 sources, 1 destination, 2 webhooks\n$/,
     );
     assert.match(
       stderr,
@@ -152,7 +152,7 @@ describe("fairlead check --explain", () => {
   it("prints a config with every key, and warnings beside it", () => {
     const { status, stdout, stderr } = check(GOOD, { options: ["--explain"] });
     assert.equal(status, 0);
-    assert.ok(stdout.startsWith(`# ${FILE}: every key with the value in force, and where it comes from.`));
+    assert.ok(stdout.startsWith(`# ${FILE}: every key, its value, and where the value comes from.`));
     assert.match(stdout, /^ {4}writeKey: "\*\*\*" +# config\.yaml:2, from \$KEY$/m);
     assert.match(stdout, /^ {2}path: .*fairlead\.db +# default$/m);
     assert.doesNotMatch(stdout, /hush/);

@@ -143,7 +143,10 @@ describe("fairlead audience sync", () => {
       assert.match(missing.err, /cannot read .*missing\.csv: no such file/);
       const unknown = await sync(file("list.txt", "u1"));
       assert.equal(unknown.code, 2);
-      assert.match(unknown.err, /name the format of \S+list\.txt with --format: csv, json, jsonl, ndjson/);
+      assert.match(
+        unknown.err,
+        /cannot tell the format of \S+list\.txt; name it with --format: csv, json, jsonl, ndjson/,
+      );
     },
   );
 });
@@ -171,7 +174,7 @@ describe("fairlead audience list, show and delete", () => {
     await using admin = await startAdmin();
     const asked = await admin.run("audience", "delete", ...PLACE);
     assert.equal(asked.code, 2);
-    assert.match(asked.err, /the audience Big Spenders has 1,234 users; confirm with --yes/);
+    assert.match(asked.err, /the audience Big Spenders has 1,234 users\. Delete it\? Add --yes to confirm/);
     assert.equal((await admin.run("audience", "delete", ...PLACE, "--yes", "--silent")).code, 0);
     assert.deepEqual(admin.removed, [["Big Spenders", true]]);
   });

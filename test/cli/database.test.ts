@@ -43,8 +43,8 @@ describe("an outbox that is a database", () => {
       [code, err],
       [
         2,
-        "fairlead: the outbox is a database, and no file (postgres://me@db.example.com/events?sslmode=verify-full): " +
-          "copy it with pg_dump --format=custom\n",
+        "fairlead: the outbox is a database, not a file (postgres://me@db.example.com/events?sslmode=verify-full): " +
+          "back it up with pg_dump --format=custom\n",
       ],
     );
     const { code: error } = JSON.parse((await run("backup", "COPY", "--json")).err);
@@ -71,7 +71,7 @@ describe("an outbox that is a database", () => {
   it("needs a user in its URL for fairlead migrate --as, which else does not know whom to grant", SLOW, async () => {
     const { code, err } = await runAt("postgres://127.0.0.1:1/events?sslmode=disable", "migrate", "--as", "owner");
     assert.equal(code, 2);
-    assert.match(err, /^fairlead: cannot tell whom to grant: outbox\.url names no user/);
+    assert.match(err, /^fairlead: --as needs to know the daemon's role, and outbox\.url names no user/);
   });
 
   it("is valid for fairlead check, and shown without its password", SLOW, async () => {
@@ -98,7 +98,7 @@ describe("an outbox on a real server", { skip: NO_SERVER }, () => {
     const refused = JSON.parse((await runAt(url, "migrate", "--json")).err);
     assert.equal(refused.code, "schema_missing");
     const { out } = await runAt(url, "migrate", "--as", "owner");
-    assert.match(out, /^Made the tables, version 1: postgres:\/\/daemon@\/.*\nThe role daemon may use them\.\n$/);
+    assert.match(out, /^Created the tables, version 1: postgres:\/\/daemon@\/.*\nThe role daemon may use them\.\n$/);
     const again = JSON.parse((await runAt(url, "migrate", "--json")).out);
     assert.deepEqual([again.success, again.from, again.to, again.granted], [true, 1, 1, null]);
     const found = await examine(url);
@@ -116,9 +116,6 @@ describe("fairlead migrate of an outbox that is a file", () => {
     using f = makeFolder();
     writeFileSync(f.path("config.yaml"), `outbox: { path: "${f.path("outbox.db")}" }\n`);
     const { code, out } = await beginCommand(["migrate", "--config", f.path("config.yaml")]).ended;
-    assert.deepEqual(
-      [code, out],
-      [0, `${f.path("outbox.db")} is a file: the daemon brings it up to date when it starts.\n`],
-    );
+    assert.deepEqual([code, out], [0, `${f.path("outbox.db")} is a file: the daemon upgrades it when it starts.\n`]);
   });
 });

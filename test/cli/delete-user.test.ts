@@ -43,7 +43,7 @@ describe("fairlead delete-user", () => {
   it("has users deleted, and says where to see how far that is", SLOW, async () => {
     await using admin = await startAdmin();
     const { code, out, err } = await admin.run("u1", "u2", "u1", "--source", "website", "--source", "app", "--yes");
-    const said = "del-1: 2 users, 4 notifications\nSee how far that is: fairlead deletions show del-1\n";
+    const said = "del-1: 2 users, 4 notifications\nTo follow the progress: fairlead deletions show del-1\n";
     assert.deepEqual([code, out, err], [0, said, ""]);
     const wish = { userIds: ["u1", "u2"], sources: ["website", "app"], erase: false, suppress: false };
     assert.deepEqual(admin.wishes, [wish]);
@@ -54,12 +54,12 @@ describe("fairlead delete-user", () => {
     const { out } = await admin.run("old-timer", "--yes");
     assert.match(
       out,
-      /^del-1: 1 user, 2 notifications\n {2}not told: lake, which once received events and is no longer in the config\n/,
+      /^del-1: 1 user, 2 notifications\n {2}not notified: lake, which received events and is no longer in the config\n/,
     );
     const nobody = await admin.run("nobodys", "--yes");
     assert.match(
       nobody.out,
-      /^del-2: 1 user, 0 notifications\n {2}no destination gets events of these sources: there is no one to notify\n/,
+      /^del-2: 1 user, 0 notifications\n {2}no destination gets events of these sources, so there is none to notify\n/,
     );
   });
 
@@ -90,8 +90,8 @@ describe("fairlead delete-user", () => {
     assert.deepEqual([code, out, admin.wishes.length], [2, "", 0]);
     assert.equal(
       err,
-      "fairlead: Every destination that gets events of all sources will be notified to delete 2 users; what is kept here of them is erased; " +
-        "confirm with --yes: Do that?\n",
+      "fairlead: Every destination that gets events of all sources will be notified to delete 2 users; Fairlead's own data about them will be erased. " +
+        "Continue? Add --yes to confirm\n",
     );
   });
 
@@ -103,21 +103,21 @@ describe("fairlead delete-user", () => {
     assert.match(out, /^del-1: 1,000 users/);
     assert.match(
       err,
-      /store_full: the outbox is full; the first 1,000 users were requested before, the others were not\n$/,
+      /store_full: the outbox is full; the deletion of the first 1,000 users was requested, that of the others was not\n$/,
     );
   });
 
   it("wants to know whom, in a file that can be read", SLOW, async () => {
     await using admin = await startAdmin();
     for (const [args, message] of [
-      [[], /^fairlead: name users: /],
-      [["--from", await admin.file("\n\n")], /users\.txt names no user/],
+      [[], /^fairlead: name the users, /],
+      [["--from", await admin.file("\n\n")], /users\.txt contains no userId/],
       [["--from", "/nowhere/users.txt"], /^fairlead: cannot read \/nowhere\/users\.txt: /],
       [["--from", await admin.file(new Uint8Array([0xff, 0x0a]))], /it is not UTF-8/],
     ] as const) {
       const { code, err } = await admin.run(...args, "--yes");
       assert.notEqual(code, 0);
-      if (!String(message).includes("names no user")) assert.match(err, message);
+      if (!String(message).includes("contains no userId")) assert.match(err, message);
     }
     assert.equal(admin.wishes.length, 0);
   });

@@ -74,40 +74,40 @@ async function startAdmin() {
   };
 }
 
-const LIST = `id     status    requested                 users  sent  waiting  given up  wishes
-del-2  failed    2026-01-01T00:00:00.000Z  2      1     2        1         erase, suppress
-del-1  finished  2026-01-01T00:00:00.000Z  2      0     0        0         erase, suppress
+const LIST = `id     status    requested                 users  sent  waiting  failed  options
+del-2  failed    2026-01-01T00:00:00.000Z  2      1     2        1       erase, suppress
+del-1  finished  2026-01-01T00:00:00.000Z  2      0     0        0       erase, suppress
 `;
 
-const SHOWN = `del-2 is failed since 2026-01-02T00:00:00.000Z.
+const SHOWN = `del-2: failed since 2026-01-02T00:00:00.000Z
   requested 2026-01-01T00:00:00.000Z: 2 users of website, with erase, suppress
   website to crm: 1 delivered, 1 failed
   website to lake: 2 waiting
-  See which: fairlead deliveries --type delete --state failed (or expired). Replay them: fairlead replay ID.
-  Nothing is erased until they have gone out, or: fairlead deletions erase del-2
+  To list them: fairlead deliveries --type delete --state failed (or expired). To send one again: fairlead replay ID.
+  Nothing is erased until they are delivered. To erase without them: fairlead deletions erase del-2
 
   u\\u001b[31m1 (suppressed)
   u2
 `;
 
-const ERASED = `del-1 is finished since 2026-01-02T00:00:00.000Z.
+const ERASED = `del-1: finished since 2026-01-02T00:00:00.000Z
   requested 2026-01-01T00:00:00.000Z: 2 users of all sources, with erase, suppress
-  No destination gets events of these sources: there was no one to notify.
+  No destination gets events of these sources, so there was none to notify.
   erased: 12 events and 3 deliveries
 
   erased, SHA-256 abc (suppressed)
   erased, SHA-256 def
 
-  Whether it was a certain user: fairlead deletions --user USER_ID; by hand: fairlead deletions salt
+  To find the requests of a user: fairlead deletions --user USER_ID. To compare a hash: fairlead deletions salt
 `;
 
 describe("fairlead deletions", () => {
   it("lists the requests, the newest first", SLOW, async () => {
     await using admin = await startAdmin();
     assert.deepEqual(await admin.run(), { code: 0, out: LIST, err: "" });
-    assert.match((await admin.run("--limit", "2")).out, /There are older ones: --limit shows more\.\n$/);
+    assert.match((await admin.run("--limit", "2")).out, /There are more: try --limit\.\n$/);
     const none = await admin.run("--user", "nobody");
-    assert.deepEqual(none.out, "There is no deletion request.\n");
+    assert.deepEqual(none.out, "There are no deletion requests.\n");
     assert.deepEqual(admin.asked.at(-1), { limit: 20, cursor: null, user: "nobody" });
     assert.equal(JSON.parse((await admin.run("--json")).out).deletions.length, 2);
   });
@@ -127,7 +127,7 @@ describe("fairlead deletions", () => {
   it("takes users back", SLOW, async () => {
     await using admin = await startAdmin();
     const { code, out } = await admin.run("unsuppress", "u1", "u2");
-    assert.deepEqual([code, out], [0, "1 user of 2 users were suppressed; calls of all are accepted now.\n"]);
+    assert.deepEqual([code, out], [0, "1 of 2 users were suppressed. Calls from all of them are accepted now.\n"]);
     assert.deepEqual(JSON.parse((await admin.run("unsuppress", "u1", "--json")).out), { unsuppressed: 1 });
     assert.equal((await admin.run("unsuppress")).code, 2);
   });
@@ -135,10 +135,7 @@ describe("fairlead deletions", () => {
   it("erases although a notification was given up", SLOW, async () => {
     await using admin = await startAdmin();
     const { code, out } = await admin.run("erase", "del-2");
-    assert.deepEqual(
-      [code, out],
-      [0, "del-2: its users are erased as soon as no notification is on its way any more.\n"],
-    );
+    assert.deepEqual([code, out], [0, "del-2: its users are erased as soon as no notification is being sent.\n"]);
     assert.deepEqual(admin.asked, [["force", "del-2"], "woken"]);
     assert.equal((await admin.run("erase", "del-9")).code, 1);
   });

@@ -13,7 +13,7 @@ describe("fairlead discard", () => {
     await using admin = await startAdmin(2_345);
     const { code, out, err } = await admin.run(["discard", "old", "--yes"]);
     assert.deepEqual([code, err], [0, ""]);
-    assert.equal(out, "2,345 deliveries wait for old.\nDiscarded 2,345 deliveries of old.\n");
+    assert.equal(out, "2,345 deliveries are waiting for old.\nDiscarded 2,345 deliveries of old.\n");
     assert.deepEqual(admin.done, new Array(3).fill(["discard", "old"]));
   });
 
@@ -21,8 +21,8 @@ describe("fairlead discard", () => {
     await using admin = await startAdmin(7);
     const { code, out, err } = await admin.run(["discard", "old"]);
     assert.deepEqual([code, out], [2, ""]);
-    const question = "Discard them? They become failed, and are not sent.";
-    assert.equal(err, `fairlead: 7 deliveries wait for old; confirm with --yes: ${question}\n`);
+    const question = "Discard them? They will not be sent.";
+    assert.equal(err, `fairlead: 7 deliveries are waiting for old. ${question} Add --yes to confirm\n`);
     assert.deepEqual(admin.done, []);
   });
 
@@ -30,18 +30,18 @@ describe("fairlead discard", () => {
     await using admin = await startAdmin(7);
     const { code, out, err } = await admin.run(["discard", "old", "--dry-run"]);
     assert.deepEqual([code, err], [0, ""]);
-    assert.equal(out, "7 deliveries wait for old, and would become failed, without being sent. Nothing was done.\n");
+    assert.equal(out, "7 deliveries are waiting for old, and would fail without being sent. Nothing was done.\n");
     const json = await admin.run(["discard", "old", "--dry-run", "--yes", "--json"]);
     assert.deepEqual(JSON.parse(json.out), { destination: "old", waiting: 7, dryRun: true });
     const nothing = await admin.run(["discard", "off", "--dry-run"]);
-    assert.equal(nothing.out, "No delivery waits for off. Nothing was done.\n");
+    assert.equal(nothing.out, "No delivery is waiting for off. Nothing was done.\n");
     assert.deepEqual(admin.done, []);
   });
 
   it("has nothing to ask, and nothing to do, if nothing waits", SLOW, async () => {
     await using admin = await startAdmin(0);
     const { code, out, err } = await admin.run(["discard", "off"]);
-    assert.deepEqual([code, out, err], [0, "No delivery waits for off.\n", ""]);
+    assert.deepEqual([code, out, err], [0, "No delivery is waiting for off.\n", ""]);
     assert.deepEqual(admin.done, []);
   });
 
@@ -74,7 +74,7 @@ describe("fairlead discard", () => {
     assert.equal(code, 1);
     assert.deepEqual(JSON.parse(out), { destination: "old", discarded: 1_000, more: true });
     assert.equal(JSON.parse(err).code, "store_failed");
-    assert.match(JSON.parse(err).message, /the outbox cannot be written; 1,000 of 1,500 were done before$/);
+    assert.match(JSON.parse(err).message, /the outbox cannot be written; 1,000 of 1,500 are done$/);
   });
 
   it("waits for attempts that still run", SLOW, async () => {

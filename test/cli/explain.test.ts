@@ -48,8 +48,8 @@ describe("fairlead explain", () => {
     await using admin = await startAdmin();
     const { code, out, err } = await admin.run("a/b");
     assert.deepEqual([code, err], [0, ""]);
-    assert.match(out, /^A track call of user u\\u001b\[2J from website was taken 1970-01-01T00:00:00\.000Z \(/);
-    assert.match(out, /\n {2}There was no destination for it\.\n$/);
+    assert.match(out, /^A track call of user u\\u001b\[2J from website was accepted 1970-01-01T00:00:00\.000Z \(/);
+    assert.match(out, /\n {2}No destination was configured\.\n$/);
   });
 
   it("prints what is known as JSON", SLOW, async () => {
@@ -68,6 +68,6 @@ describe("fairlead explain", () => {
       out,
       /From 1970-01-01T00:00:00\.000Z to 1970-01-01T00:01:00\.000Z, 3412 requests of website got rate_limited/,
     );
-    assert.match(out, /remembered since 1970-01-01T00:00:00\.000Z: `fairlead rejected` shows them\.\n/);
+    assert.match(out, /refused calls since 1970-01-01T00:00:00\.000Z: `fairlead rejected` lists them\.\n/);
   });
 });

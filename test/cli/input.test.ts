@@ -59,7 +59,7 @@ describe("a JSON object that a person has written", () => {
 
   it("is refused if it is JSON, but no object", () => {
     const refusals = ["[1]", "null", '"a"', "1", "true"].map((text) => readObject(text, "--traits"));
-    const message = '--traits must be a JSON object, as {"key":"value"}';
+    const message = '--traits must be a JSON object, such as {"key":"value"}';
     assert.deepEqual(refusals, [
       `${message} (got an array)`,
       `${message} (got null)`,

@@ -10,9 +10,9 @@ describe("fairlead move", () => {
     const { code, out, err } = await admin.run(["move", "old", "crm", "--yes"]);
     assert.deepEqual([code, err], [0, ""]);
     assert.deepEqual(out.split("\n"), [
-      "2,345 deliveries wait for old.",
+      "2,345 deliveries are waiting for old.",
       "Moved 2,342 deliveries from old to crm.",
-      "3 deliveries failed instead: crm has those events already.",
+      "3 deliveries failed instead: crm already has those events.",
       "",
     ]);
     assert.deepEqual(admin.done, new Array(3).fill(["move", { from: "old", to: "crm" }]));
@@ -22,14 +22,14 @@ describe("fairlead move", () => {
     await using admin = await startAdmin(1);
     const { code, out, err } = await admin.run(["move", "old", "crm"]);
     assert.deepEqual([code, out], [2, ""]);
-    assert.equal(err, "fairlead: 1 delivery waits for old; confirm with --yes: Move them to crm?\n");
+    assert.equal(err, "fairlead: 1 delivery is waiting for old. Move them to crm? Add --yes to confirm\n");
     assert.deepEqual(admin.done, []);
   });
 
   it("only says on a dry run how many would be moved, also to a program", SLOW, async () => {
     await using admin = await startAdmin(1);
     const { code, out } = await admin.run(["move", "old", "crm", "--dry-run"]);
-    assert.deepEqual([code, out], [0, "1 delivery waits for old, and would be moved to crm. Nothing was done.\n"]);
+    assert.deepEqual([code, out], [0, "1 delivery is waiting for old, and would be moved to crm. Nothing was done.\n"]);
     const json = await admin.run(["move", "old", "crm", "--dry-run", "--json"]);
     assert.deepEqual(JSON.parse(json.out), { destination: "old", to: "crm", waiting: 1, dryRun: true });
     assert.deepEqual(admin.done, []);
@@ -47,7 +47,7 @@ describe("fairlead move", () => {
     const unknown = await admin.run(["move", "old", "crn"]);
     assert.deepEqual([unknown.code, unknown.err], [1, 'fairlead: there is no destination "crn"; did you mean crm?\n']);
     const same = await admin.run(["move", "off", "off"]);
-    assert.deepEqual([same.code, same.err], [1, "fairlead: to: must be another destination than off\n"]);
+    assert.deepEqual([same.code, same.err], [1, "fairlead: to: must be a destination other than off\n"]);
     assert.match((await admin.run(["move", "crm", "off"])).err, /^fairlead: crm is being served; /);
   });
 

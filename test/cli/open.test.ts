@@ -41,13 +41,13 @@ describe("fairlead open", () => {
   it("says that the dashboard is turned off", SLOW, async () => {
     const { code, out, err } = await runOpen("admin: { dashboard: false }\n");
     assert.deepEqual([code, out], [1, ""]);
-    assert.match(err, /^fairlead: there is no dashboard: admin\.dashboard is false/);
+    assert.match(err, /^fairlead: the dashboard is off: admin\.dashboard is false/);
   });
 
   it("says how to get there to those who came by ssh", SLOW, async () => {
     const { out, err } = await runOpen("{}", [], { SSH_CONNECTION: "192.0.2.1 50000 192.0.2.2 22" });
     assert.equal(out, "http://127.0.0.1:8081/\n");
-    assert.match(err, /ssh -N -L 8081:127\.0\.0\.1:8081 \S+, and open http:\/\/localhost:8081\/\n$/);
+    assert.match(err, /ssh -N -L 8081:127\.0\.0\.1:8081 \S+, then open http:\/\/localhost:8081\/\n$/);
   });
 
   it("refuses an address that is none", SLOW, async () => {
@@ -65,7 +65,7 @@ describe("the lines that lead to a dashboard", () => {
   it("are of a tunnel only where no other machine gets there", () => {
     assert.match(
       tunnelWords("http://[::1]:81", "box") ?? "",
-      /ssh -N -L '81:\[::1\]:81' box, and open http:\/\/localhost:81\//,
+      /ssh -N -L '81:\[::1\]:81' box, then open http:\/\/localhost:81\//,
     );
     for (const base of ["http://192.0.2.7:8081", "https://127.0.0.1", "http://127.evil.example.com", "http://box:1"]) {
       assert.equal(tunnelWords(base, "box"), null, base);

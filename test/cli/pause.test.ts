@@ -16,7 +16,7 @@ describe("fairlead pause", () => {
       pauses: { ...NEVER_PAUSED, pause: async () => ({ since, changed: true }) },
     });
     const { code, out, err } = await admin.run(["pause", "old"]);
-    assert.deepEqual([code, out, err], [0, "Paused old. 1,234 deliveries wait for old.\n", ""]);
+    assert.deepEqual([code, out, err], [0, "Paused old. 1,234 deliveries are waiting for old.\n", ""]);
     const json = JSON.parse((await admin.run(["pause", "crm", "--json"])).out);
     assert.ok(Math.abs(Date.parse(json.since) - since) < HOUR);
     assert.deepEqual(json, { destination: "crm", paused: true, since: json.since, changed: true, waiting: 0 });
@@ -31,7 +31,7 @@ describe("fairlead pause", () => {
 
   it("says since when, if that was so already", () => {
     const words = pausedWords("crm", { ...SAID, changed: false }, NOW);
-    assert.equal(words, "crm is paused already, for 3h. 1 delivery waits for crm.");
+    assert.equal(words, "crm has been paused for 3h already. 1 delivery is waiting for crm.");
   });
 
   it("cannot be made to write to the terminal", () => {
@@ -43,15 +43,18 @@ const RESUMED = { paused: false, since: "2026-11-20T10:00:00.000Z", changed: tru
 
 describe("fairlead resume", () => {
   it("says for how long it was paused, and how many wait", () => {
-    assert.equal(resumedWords("crm", RESUMED, NOW), "Resumed crm, which was paused for 2h. 7 deliveries wait for crm.");
+    assert.equal(
+      resumedWords("crm", RESUMED, NOW),
+      "Resumed crm, which was paused for 2h. 7 deliveries are waiting for crm.",
+    );
   });
 
   it("says so if it was not paused, and if nothing is sent all the same", SLOW, async () => {
     await using admin = await startAdmin(0);
     const { code, out, err } = await admin.run(["resume", "off"]);
-    const unserved = "Nothing is sent to it all the same: it is disabled, or not in the config.";
+    const unserved = "Nothing is sent to it yet: it is disabled, or not in the config.";
     assert.deepEqual([code, err], [0, ""]);
-    assert.equal(out, `off was not paused. No delivery waits for off.\n${unserved}\n`);
+    assert.equal(out, `off was not paused. No delivery is waiting for off.\n${unserved}\n`);
     const said = { destination: "crm", paused: false, since: null, changed: false, waiting: 0, served: true };
     assert.deepEqual(JSON.parse((await admin.run(["resume", "crm", "--json"])).out), said);
   });

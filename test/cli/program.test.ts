@@ -6,43 +6,103 @@ import { beginCommand, SLOW } from "./run.ts";
 
 const program = await createProgram(async () => {});
 
-function helpOf(command: Command): string {
+function helpOf(command: Command, width: number): string {
   let text = "";
   const write = (part: string): void => {
     text += part;
   };
-  command.configureOutput({ writeOut: write, getOutHelpWidth: () => 200 }).outputHelp();
+  command.configureOutput({ writeOut: write, getOutHelpWidth: () => width }).outputHelp();
   return text;
 }
 
+function everyCommand(): readonly Command[] {
+  return program.commands.flatMap((one) => [one, ...one.commands]);
+}
+
+/** The help on a terminal of 80 columns, line by line. */
+function linesOf(command: Command): readonly string[] {
+  return helpOf(command, 80).trimEnd().split("\n");
+}
+
+const ALL = [
+  ...["serve", "check", "schema"],
+  ...["send", "route", "listen", "verify", "types"],
+  ...["status", "open", "deliveries", "explain", "rejected", "doctor"],
+  ...["reload", "pause", "resume", "retry", "replay", "move", "discard"],
+  ...["audience", "traits", "delete-user", "deletions"],
+  ...["backup", "restore", "copy-outbox", "migrate"],
+  ...["help", "version", "man", "completion"],
+];
+
 describe("fairlead --help", () => {
-  it("lists the commands as one gets to know them: run it, try it, then watch it", () => {
-    const listed = [...helpOf(program).matchAll(/^ {2}([a-z-]+)(?: .*\S)? {2,}\S/gm)].map(([, name]) => name);
-    const trying = [
-      "serve",
-      "check",
-      "schema",
-      "send",
-      "route",
-      "listen",
-      "verify",
-      "types",
-      "status",
-      "open",
-      "deliveries",
-      "explain",
-      "rejected",
-      "doctor",
-    ];
-    const changing = ["reload", "pause", "resume", "retry", "replay", "move", "discard"];
-    const people = ["delete-user", "deletions"];
-    const keeping = ["backup", "restore", "copy-outbox", "migrate"];
-    const about = ["help", "version", "man", "completion"];
-    assert.deepEqual(listed, [...trying, ...changing, "audience", "traits", ...people, ...keeping, ...about]);
-    assert.match(
-      helpOf(program),
-      /^Run it:$.*^Try it:$.*^Watch it:$.*^Change it:$.*^Feed it:$.*^Delete people:$.*^Keep it:$.*^About it:$/ms,
+  it("lists all commands in groups, each on one line of 80 columns", () => {
+    const lines = linesOf(program);
+    const listed = lines.flatMap((line) => /^ {2}([a-z-]+) {2,}\S/.exec(line)?.[1] ?? []);
+    assert.deepEqual(listed, [...ALL, "connection"]);
+    const groups = lines.filter((line) => /^[A-Z][\w ]*:$/.test(line));
+    assert.deepEqual(
+      groups.slice(1),
+      [
+        "Set up",
+        "Try out",
+        "Watch",
+        "Operate",
+        "Audiences and traits",
+        "Deletions",
+        "The outbox",
+        "About fairlead",
+      ].map((group) => `${group}:`),
     );
+    for (const line of lines) assert.ok(line.length <= 80, line);
+  });
+
+  it("is what `fairlead help all` prints", SLOW, async () => {
+    const [help, all] = [beginCommand(["--help"]), beginCommand(["help", "all"])];
+    assert.deepEqual(await all.ended, await help.ended);
+  });
+});
+
+describe("fairlead alone", () => {
+  it("shows the eight commands of daily use, and where the others are", SLOW, async () => {
+    const { code, out, err } = await beginCommand([]).ended;
+    assert.deepEqual([code, out], [2, ""]);
+    const lines = err.trimEnd().split("\n");
+    assert.deepEqual(
+      lines.flatMap((line) => /^ {2}([a-z-]+) {2,}\S/.exec(line)?.[1] ?? []),
+      ["serve", "check", "status", "deliveries", "explain", "send", "reload", "doctor"],
+    );
+    for (const hint of ["fairlead help all", "fairlead help <command>", "fairlead help connection"]) {
+      assert.ok(err.includes(hint), hint);
+    }
+    assert.ok(lines.length <= 24 && lines.every((line) => line.length <= 80), err);
+  });
+});
+
+describe("fairlead help connection", () => {
+  it("explains address, config and token once, on one screen", SLOW, async () => {
+    const { code, out } = await beginCommand(["help", "connection"]).ended;
+    assert.equal(code, 0);
+    for (const word of [
+      "--admin",
+      "$FAIRLEAD_ADMIN ",
+      "admin.listen",
+      "--config",
+      "$FAIRLEAD_ADMIN_TOKEN",
+      "admin.token",
+    ])
+      assert.ok(out.includes(word), word);
+    const lines = out.trimEnd().split("\n");
+    assert.ok(lines.length <= 40 && lines.every((line) => line.length <= 80), out);
+  });
+
+  it("is where the help of each command with --admin points, which does not repeat it", () => {
+    const asking = everyCommand().filter(({ options }) => options.some(({ long }) => long === "--admin"));
+    assert.ok(asking.length > 20);
+    for (const command of asking) {
+      const help = helpOf(command, 80);
+      assert.match(help, /^Connection \(see fairlead help connection\):$/m, command.name());
+      assert.doesNotMatch(help, /FAIRLEAD_ADMIN/, command.name());
+    }
   });
 });
 
@@ -136,13 +196,18 @@ describe("a command that cannot be done, with --json", () => {
 });
 
 describe("the help of each command", () => {
-  for (const command of program.commands.flatMap((one) => [one, ...one.commands])) {
+  for (const command of everyCommand()) {
     const path = command.parent === program ? command.name() : `${command.parent?.name()} ${command.name()}`;
-    it(`says what ${path} does, option by option, and gives an example`, () => {
-      const help = helpOf(command);
-      assert.ok(command.description().length > 0);
+    it(`fits a screen for ${path}, says what it does, and gives two examples`, () => {
+      const lines = linesOf(command);
+      assert.ok(lines.length <= 40, `${lines.length} rows`);
+      for (const line of lines) assert.ok(line.length <= 80, line);
+      assert.match(command.description(), /^[A-Z].*\.$/);
+      if (path !== "names") assert.match(command.summary(), /^[a-z].*[^.]$/);
       for (const { flags, description } of command.options) assert.ok(description.length > 0, flags);
-      assert.match(help, new RegExp(`^Examples?:\\n(.*\\n)*.*fairlead ${path}`, "m"));
+      const examples = lines.slice(lines.indexOf("Examples:") + 1);
+      assert.ok(examples.filter((line) => line.startsWith("  ") && line.includes("fairlead ")).length >= 2);
+      assert.match(examples.join("\n"), new RegExp(`fairlead ${path}`));
     });
   }
 });

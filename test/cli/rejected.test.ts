@@ -58,9 +58,9 @@ describe("fairlead rejected", () => {
     await using admin = await startAdmin();
     assert.match(
       (await admin.rejected(["--limit", "1"])).out,
-      /unknown_write_key(.|\n)*The last refusal\. --limit 100/,
+      /unknown_write_key(.|\n)*1 refused call\. There may be more: try --limit 100/,
     );
-    assert.match((await admin.rejected(["--source", "website"])).out, /missing_event(.|\n)*The last refusal\.\n$/);
+    assert.match((await admin.rejected(["--source", "website"])).out, /missing_event(.|\n)*1 refused call\.\n$/);
     const none = await admin.rejected(["--source", "a&b=c", "--code", "missing_event"]);
     assert.equal(none.out.slice(0, 48), "No call of a&b=c was refused with missing_event ");
     assert.equal(none.code, 0);
@@ -168,7 +168,7 @@ describe("refused calls, for a person", () => {
       "  a track call needs an event",
       "  12 calls",
       "  POST /v1/track from an unknown address",
-      "    (nothing of it was read)",
+      "    (nothing was read)",
     ]);
   });
 
@@ -181,7 +181,7 @@ describe("refused calls, for a person", () => {
     const [, , , sender = ""] = blockOf({ from });
     assert.match(
       sender,
-      /^ {2}POST \/v1\/track from 2001:db8::1, a page of https:\/\/a\.example\.com, Mozilla\/5\.0 x+…$/,
+      /^ {2}POST \/v1\/track from 2001:db8::1, on a page of https:\/\/a\.example\.com, Mozilla\/5\.0 x+…$/,
     );
     assert.equal(sender.length, 102);
   });
@@ -193,12 +193,12 @@ describe("refused calls, for a person", () => {
   it("begin with the newest, and say so", () => {
     const words = toWords([CALL, { ...CALL, at: "2026-02-03T04:05:05.000Z" }], ASKED);
     assert.deepEqual(words.match(/^2026\S+/gm), ["2026-02-03T04:05:06.007Z", "2026-02-03T04:05:05.000Z"]);
-    assert.match(words, /\n\nThe last 2 refusals, the newest first\.$/);
-    assert.match(toWords([CALL], ASKED), /\n\nThe last refusal\.$/);
+    assert.match(words, /\n\n2 refused calls, the newest first\.$/);
+    assert.match(toWords([CALL], ASKED), /\n\n1 refused call\.$/);
   });
 
   it("may be more than were asked for, unless no more can be shown", () => {
-    assert.match(toWords([CALL], { ...ASKED, limit: 1 }), /The last refusal\. --limit 100 may show more\.$/);
+    assert.match(toWords([CALL], { ...ASKED, limit: 1 }), /1 refused call\. There may be more: try --limit 100\.$/);
     assert.match(toWords([CALL, CALL], { ...ASKED, limit: 2, most: 2 }), /the newest first\.$/);
   });
 
@@ -223,7 +223,7 @@ describe("no refused calls", () => {
     assert.equal(toWords([], ASKED), "No call was refused since the daemon started.");
     assert.equal(
       toWords([], { ...ASKED, source: "website", code: "missing_event" }),
-      "No call of website was refused with missing_event since the daemon started, as far back as it remembers.",
+      "No call of website was refused with missing_event since the daemon started, as far as the daemon remembers.",
     );
   });
 });

@@ -18,7 +18,7 @@ describe("what a reload has done, for a person", () => {
   it("is what has to wait, too", () => {
     assert.equal(
       toWords({ changes: [], needsRestart: ["ingest.listen"] }),
-      "Reloaded: no changes.\nUnchanged until a restart:\n  ingest.listen",
+      "Reloaded: no changes.\nNeeds a restart:\n  ingest.listen",
     );
   });
 });

@@ -57,11 +57,11 @@ async function startAdmin(failed: number, { one, failAt }: Options = {}) {
   };
 }
 
-const PLAN = `1,200 deliveries would be sent again
+const PLAN = `1,200 deliveries would be sent again:
   crm: 1,200 deliveries
-  of events that were accepted from 2026-01-01T00:00:00.000Z to 2026-01-02T00:00:01.000Z
-  1 delivery stays as it is: given up by command, or for what is not in the config any more
-  2 deliveries stay as they are: a newer call about the user has replaced them
+  of events accepted from 2026-01-01T00:00:00.000Z to 2026-01-02T00:00:01.000Z
+  1 delivery is left as it is: discarded by command, or for a destination that is no longer in the config
+  2 deliveries are left as they are: superseded by a newer call about the user
 `;
 
 describe("fairlead replay", () => {
@@ -69,7 +69,7 @@ describe("fairlead replay", () => {
     await using admin = await startAdmin(1_200);
     const { code, out, err } = await admin.run("--state", "failed", "--destination", "crm", "--yes");
     assert.deepEqual([code, err], [0, ""]);
-    assert.match(out, /^1,200 deliveries are sent again\.\n {2}1 delivery stays as it is/);
+    assert.match(out, /^1,200 deliveries are sent again\.\n {2}1 delivery is left as it is/);
     assert.deepEqual(
       admin.wishes.map(({ dryRun, page: { limit, cursor } }) => [dryRun, limit, cursor]),
       [
@@ -112,7 +112,7 @@ describe("fairlead replay", () => {
     await using admin = await startAdmin(7);
     const { code, out, err } = await admin.run("--since", "2h");
     assert.deepEqual([code, out], [2, ""]);
-    assert.match(err, /^fairlead: 7 deliveries to crm, of events .*; confirm with --yes: Send them again\?\n$/);
+    assert.match(err, /^fairlead: 7 deliveries to crm, of events .*\. Send them again\? Add --yes to confirm\n$/);
     assert.ok(admin.wishes.every(({ dryRun }) => dryRun));
   });
 
@@ -120,7 +120,7 @@ describe("fairlead replay", () => {
     await using admin = await startAdmin(0);
     assert.deepEqual(await admin.run("--state", "expired"), {
       code: 0,
-      out: "There is nothing to be sent again\n",
+      out: "No delivery would be sent again.\n",
       err: "",
     });
   });
@@ -132,7 +132,7 @@ describe("fairlead replay", () => {
     assert.equal(JSON.parse(out).replayed, 500);
     const { code: why, message } = JSON.parse(err);
     assert.equal(why, "store_failed");
-    assert.match(message, /the outbox cannot be written; 500 of 1,200 were sent again before$/);
+    assert.match(message, /the outbox cannot be written; 500 of 1,200 are sent again$/);
   });
 
   it("takes ids, and says of each what was done", SLOW, async () => {
@@ -142,7 +142,7 @@ describe("fairlead replay", () => {
     const { code, out, err } = await admin.run("1-crm", "2-crm", "3-crm", "4-crm");
     assert.equal(
       out,
-      "1-crm is sent again, with all of its time.\n2-crm is waiting; its next attempt is due now.\n3-crm is waiting, and already due.\n",
+      "1-crm is sent again, with a new cutoff.\n2-crm is waiting; its next attempt begins now.\n3-crm is waiting, and its next attempt is due already.\n",
     );
     assert.match(err, /^fairlead: .*unknown_delivery: there is no delivery "4-crm"/);
     assert.equal(code, 1);
@@ -155,7 +155,7 @@ describe("fairlead replay", () => {
     assert.deepEqual(both, {
       code: 2,
       out: "",
-      err: "fairlead: say either ids or --user: ids already name the deliveries\n",
+      err: "fairlead: name ids or --user, not both: ids already select the deliveries\n",
     });
     const waiting = await admin.run("--state", "waiting");
     assert.equal(waiting.code, 2);
@@ -235,7 +235,7 @@ describe("the pages of a replay", () => {
     assert.equal(asked.length, 1);
   });
 
-  it("add up to the oldest and the newest of all", async () => {
+  it("add up to the oldest and the newest from all", async () => {
     const pages: Page[] = [
       { ...NOTHING, replayed: 1, destinations: { crm: 1 }, oldest: "2026-01-02", newest: "2026-01-03", cursor: "a" },
       { ...NOTHING, left: 2, deleted: 1, superseded: 3, cursor: "b" },

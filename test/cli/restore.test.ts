@@ -32,12 +32,12 @@ describe("fairlead restore", () => {
     const { code, out, err } = await p.run("restore", p.backup);
     assert.deepEqual([code, err], [0, ""]);
     const [first = "", , ...rest] = out.trimEnd().split("\n");
-    assert.match(first, new RegExp(`^Restored ${p.outbox} from ${p.backup}: [\\d.]+KB, and checked\\.$`));
+    assert.match(first, new RegExp(`^Restored ${p.outbox} from ${p.backup}: [\\d.]+KB, checked\\.$`));
     assert.deepEqual(rest, [
       "  deliveries  2 waiting, 1 delivered, 1 failed, 0 expired",
       `  schema      ${SCHEMA_VERSION}`,
-      "2 deliveries wait in it and will be sent when the daemon starts, also what was delivered since the backup was made. " +
-        "What came in since then is not in it.",
+      "2 waiting deliveries will be sent when the daemon starts, even if delivered since the backup was made. " +
+        "Events accepted since the backup are not in it.",
     ]);
     assert.deepEqual(await filesOf(p), ["", ".lock"]);
     assert.equal(statSync(p.outbox).mode & 0o777, 0o600);
@@ -52,8 +52,8 @@ describe("fairlead restore", () => {
     assert.equal(refused.code, 2);
     assert.equal(
       refused.err,
-      `fairlead: outbox_exists: there is an outbox at ${p.outbox}, in which 3 deliveries wait; say --force to put it aside, ` +
-        "under another name, and have the copy in its place\n",
+      `fairlead: outbox_exists: there is an outbox at ${p.outbox} with 3 waiting deliveries; ` +
+        "--force keeps it under another name and replaces it\n",
     );
     assert.deepEqual(await deliveriesIn(p.outbox), p.before);
     const { code, out } = await p.run("restore", "--force", p.backup);
@@ -72,7 +72,7 @@ describe("fairlead restore", () => {
     assert.equal(code, 0);
     assert.deepEqual(await filesOf(p), ["", ".before-restore-TIME", ".before-restore-TIME-wal", ".lock"]);
     const kept = keptName(out);
-    assert.match(out, /^Its log is kept beside it, as \S+-wal: .*-wal is damaged: at least \d+ commits .*\.$/m);
+    assert.match(out, /^Its log is kept as \S+-wal: .*-wal is damaged: at least \d+ commits .*\.$/m);
     assert.deepEqual(await readFile(logOf(kept)), log);
     const refused = await p.run("restore", "--force", kept);
     assert.equal(refused.code, 1);
@@ -109,7 +109,7 @@ describe("fairlead restore", () => {
     assert.equal((await p.run("backup", p.path("backup.db"))).code, 0);
     const { code, err } = await p.run("restore", "--force", p.path("backup.db"));
     assert.equal(code, 1);
-    assert.match(err, new RegExp(`another Fairlead \\(pid ${PID}\\) has it open; stop that one`));
+    assert.match(err, new RegExp(`another Fairlead \\(pid ${PID}\\) has it open; stop that process`));
     assert.deepEqual(await p.s.append(makeEntry({ messageId: "later" })), ["accepted"]);
   });
 
@@ -154,7 +154,7 @@ describe("fairlead restore", () => {
         /schema_newer: .+newer\.db cannot be used: its schema is version 99, and this Fairlead knows up to \d+; restore it with the/,
       ],
       ["damaged.db", /store_damaged: .+damaged\.db cannot be used: /],
-      ["other.db", /store_unknown: .+other\.db is an SQLite file, but no outbox of Fairlead/],
+      ["other.db", /store_unknown: .+other\.db is an SQLite file, but not an outbox of Fairlead/],
       ["text.db", /store_damaged: .*file is not a database/],
     ];
     await copyFile(p.backup, p.path("newer.db"));
@@ -177,7 +177,7 @@ describe("fairlead restore", () => {
   it("refuses what is not there, and the outbox itself", SLOW, async () => {
     await using p = await makeBackup();
     assert.match((await p.run("restore", p.path("nowhere.db"))).err, /there is no file .+nowhere\.db/);
-    assert.match((await p.run("restore", p.folder)).err, /is no file$/m);
+    assert.match((await p.run("restore", p.folder)).err, /is not a file$/m);
     const { code, err } = await p.run("restore", "--force", p.outbox);
     assert.deepEqual([code, err], [2, `fairlead: ${p.outbox} is the outbox itself\n`]);
     await p.s.reopen();
@@ -228,22 +228,22 @@ describe("what fairlead restore says", () => {
       about,
     );
     assert.deepEqual(words.split("\n"), [
-      "Restored o.db from b.db: 1KB, and checked.",
+      "Restored o.db from b.db: 1KB, checked.",
       "  events      3",
       "  deliveries  1 waiting, 2 delivered, 0 failed, 0 expired",
       "  audiences and traits  2",
       "  suppressed users  1",
       "  schema      6",
-      "One delivery waits in it and will be sent when the daemon starts, also what was delivered since the backup was made. " +
-        "What came in since then is not in it.",
-      "The outbox that was there is kept as o.db.before.",
+      "1 waiting delivery will be sent when the daemon starts, even if delivered since the backup was made. " +
+        "Events accepted since the backup are not in it.",
+      "The previous outbox is kept as o.db.before.",
     ]);
   });
 
   it("says so when nothing waits", () => {
     const deliveries = { waiting: 0, delivered: 2, failed: 0, expired: 0 };
     const words = toWords({ bytes: 1, contents: { ...contents, deliveries }, kept: null, unfolded: null }, about);
-    assert.match(words, /^Nothing waits in it\. What came in since then is not in it\.$/m);
+    assert.match(words, /^It has no waiting deliveries\. Events accepted since the backup are not in it\.$/m);
   });
 });
 

@@ -51,7 +51,7 @@ describe("fairlead route", SLOW, () => {
       source: "app",
       results: [
         { destination: "crm", gets: true, rule: null, why: "it meets `events` and `where`", body: null },
-        { destination: "lake", gets: true, rule: null, why: "nothing leaves it out", body: null },
+        { destination: "lake", gets: true, rule: null, why: "no rule excludes it", body: null },
       ],
     });
   });
@@ -64,7 +64,7 @@ describe("fairlead route", SLOW, () => {
     const { out } = await route(["track", "--event", "Order", "--user", "u1"], config);
     assert.match(
       out,
-      /\n {2}lake {2}gets it {3}nothing leaves it out\n\nlake would get, by its template:\n {2}\{\n {4}"text": "u1: Order"\n {2}\}\n$/,
+      /\n {2}lake {2}gets it {3}no rule excludes it\n\nlake would get, by its template:\n {2}\{\n {4}"text": "u1: Order"\n {2}\}\n$/,
     );
   });
 
@@ -82,12 +82,12 @@ describe("fairlead route", SLOW, () => {
 
   it("says what is wrong with its arguments", async () => {
     const table: readonly [args: readonly string[], message: RegExp][] = [
-      [[], /^fairlead: say which call it is: identify, track, page, screen, group, alias$/m],
-      [["--data", '{"userId":"u1"}'], /^fairlead: say which call it is/m],
+      [[], /^fairlead: name the type of call: identify, track, page, screen, group, alias$/m],
+      [["--data", '{"userId":"u1"}'], /^fairlead: name the type of call/m],
       [["--data", "{"], /--data:1:2: is not JSON/],
       [["track", "--source", "websit"], /^fairlead: the config has no source websit: did you mean website\?$/m],
       [["track", "--source", "shop"], /^fairlead: the config has no source shop: there are old, website, app$/m],
-      [["track", "--source", "old"], /^fairlead: the source old is disabled: its calls are refused$/m],
+      [["track", "--source", "old"], /^fairlead: the source old is disabled, so its calls are refused$/m],
     ];
     for (const [args, message] of table) {
       const { code, err } = await route(args);
@@ -104,6 +104,6 @@ describe("fairlead route", SLOW, () => {
 
   it("says so when there are no destinations", async () => {
     const { out } = await route(["page"], CONFIG.slice(0, CONFIG.indexOf("destinations")));
-    assert.equal(out, "A page call from website would go nowhere: the config has no destinations.\n");
+    assert.equal(out, "No destination would get a page call from website: the config has none.\n");
   });
 });

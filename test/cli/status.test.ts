@@ -52,7 +52,7 @@ function words(status: Partial<DaemonStatus>): string {
 }
 
 describe("fairlead status", () => {
-  it("exits with 1 while the database is away, and prints what the daemon knows", SLOW, async () => {
+  it("exits with 1 while the database does not answer, and prints what the daemon knows", SLOW, async () => {
     const away = async () => Promise.reject(new StoreAway("connection refused"));
     await using daemon = await serveAdmin({
       version: "1.2.3",
@@ -70,7 +70,7 @@ describe("fairlead status", () => {
     assert.deepEqual([code, err], [1, ""]);
     assert.match(
       out,
-      /calls are refused, and what waits is not known: postgres:\/\/db\/fairlead is away \(connection refused\)/,
+      /calls are refused, and waiting deliveries are unknown: postgres:\/\/db\/fairlead does not answer \(connection refused\)/,
     );
   });
 });
@@ -123,10 +123,10 @@ describe("the status of a daemon, for a person", () => {
     ];
     const said = words({ daemons }).split("\n\n")[2]?.split("\n");
     assert.deepEqual(said, [
-      "daemon on  process  version  runs for  last beat      streams  waiting",
-      "m1         10       1.2.3    1h        1s ago         1,3      12       leads",
-      "machine-2  4711     1.2.3    1h        1s ago         2        0        this one",
-      "m3         9        1.2.2    1h        SILENT for 8s  -        0",
+      "daemon on  process  version  running for  heartbeat      streams  waiting",
+      "m1         10       1.2.3    1h           1s ago         1,3      12       leader",
+      "machine-2  4711     1.2.3    1h           1s ago         2        0        this one",
+      "m3         9        1.2.2    1h           SILENT for 8s  -        0",
     ]);
   });
 
@@ -175,10 +175,7 @@ describe("the status of a daemon, for a person", () => {
     assert.equal(words({ clock: { plausible: true, ...none } }), words({}));
     const reason = "the machine's clock says 1972-01-01T00:00:00.000Z, before this Fairlead was built";
     const said = words({ clock: { plausible: false, code: "before_build", reason, since: ago(2 * HOUR) } });
-    assert.match(
-      said,
-      /^clock {4}IMPLAUSIBLE for 2h: the machine's clock says 1972-.* was built; events get wrong times$/m,
-    );
+    assert.match(said, /^clock {4}WRONG for 2h: the machine's clock says 1972-.* was built; events get wrong times$/m);
   });
 
   it("says since when one is paused, whatever else it is", () => {
@@ -190,15 +187,15 @@ describe("the status of a daemon, for a person", () => {
 
   it("says which rate holds one back, whatever else it is", () => {
     const heldBack = { rate: "30/m", since: ago(2 * HOUR) };
-    assert.match(words({ destinations: [{ ...CRM, heldBack }] }), /^crm {10}working, held to 30\/m for 2h {2}/m);
+    assert.match(words({ destinations: [{ ...CRM, heldBack }] }), /^crm {10}working, limited to 30\/m for 2h {2}/m);
     const sick = { ...CRM, state: "failing", failingSince: ago(MINUTE), heldBack };
-    assert.match(words({ destinations: [sick] }), /^crm {10}failing for 1m, held to 30\/m for 2h {2}/m);
+    assert.match(words({ destinations: [sick] }), /^crm {10}failing for 1m, limited to 30\/m for 2h {2}/m);
   });
 
   it("says that a config is not in force, and why, and what waits for a restart", () => {
     const refused = { at: ago(5 * MINUTE), reason: "the config has errors" };
     const said = words({ config: { ...STATUS.config, refused, needsRestart: ["ingest.listen"] } });
-    assert.match(said, /^ {9}NOT in force since 5m: the config has errors\n {9}waits for a restart: ingest\.listen$/m);
+    assert.match(said, /^ {9}REFUSED 5m ago: the config has errors\n {9}needs a restart: ingest\.listen$/m);
   });
 
   it("says that calls are refused, and why", () => {
@@ -215,10 +212,13 @@ describe("the status of a daemon, for a person", () => {
     );
   });
 
-  it("says what is not known while the database is away, and shows the rest", () => {
+  it("says what is not known while the database does not answer, and shows the rest", () => {
     const outbox = { ...STATUS.outbox, writable: false, away: { since: ago(MINUTE), reason: "connection refused" } };
     const said = words({ outbox, daemons: null, destinations: [{ ...CRM, counts: null }] });
-    assert.match(said, /, 12\.4MB of 1GB: AWAY, calls are refused; what waits is not known$/m);
+    assert.match(
+      said,
+      /, 12\.4MB of 1GB: UNREACHABLE, calls are refused; the number of waiting deliveries is not known$/m,
+    );
     assert.match(said, /^website {2}0\.05 {5}4s ago$/m);
     assert.match(said, /^crm {10}working {2}12 {6}\? {8}\? {7}\? {7}\?$/m);
   });

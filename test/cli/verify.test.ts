@@ -37,11 +37,11 @@ describe("comparing a signature", () => {
   });
 
   it("does not take the newline of echo, but names it", () => {
-    assert.match(hintOf(`${BODY}\n`) ?? "", /without the newline at the end of the body/);
-    assert.match(hintOf(`${BODY}\r\n`) ?? "", /without the newline/);
+    assert.match(hintOf(`${BODY}\n`) ?? "", /for the body without its last newline/);
+    assert.match(hintOf(`${BODY}\r\n`) ?? "", /without its last newline/);
     assert.equal(
       hintOf(`${BODY}\n\n`),
-      "it is right for this JSON without its spaces: keep the body's bytes as they came, and parse them after checking",
+      "it is right for this JSON without its spaces: keep the bytes of the body as received, and parse them after the check",
     );
   });
 
@@ -51,7 +51,7 @@ describe("comparing a signature", () => {
 
   it("does not take another spelling, but names that", () => {
     const spellings = [SIGNATURE.toUpperCase(), `sha1=${SIGNATURE}`, ` ${SIGNATURE} `, `X-Signature: ${SIGNATURE}`];
-    for (const spelling of spellings) assert.match(hintOf(BODY, spelling) ?? "", /right but for its form/);
+    for (const spelling of spellings) assert.match(hintOf(BODY, spelling) ?? "", /right, but written differently/);
   });
 
   it("says what a signature looks like, if this cannot be one", () => {
@@ -69,14 +69,14 @@ describe("comparing a signature", () => {
     assert.deepEqual(compare({ ...claim, signature: sign(BODY, "the-old-one") }), {
       valid: false,
       expected: SIGNATURE,
-      hint: "it was made with the secret in old: of a list, Fairlead signs with the first",
+      hint: "it was made with the secret in old, but Fairlead signs with the first of a list",
     });
     assert.deepEqual(compare({ ...claim, signature: SIGNATURE }), { valid: true });
   });
 
   it("does not take a body whose keys were sorted, but names that", () => {
     const { type, version, userId } = JSON.parse(BODY);
-    const words = /right for this JSON with its keys in the order in which Fairlead writes them: keep the body's bytes/;
+    const words = /right for this JSON with its keys in Fairlead's order: keep the bytes of the body/;
     assert.match(hintOf(JSON.stringify({ type, userId, version })) ?? "", words);
     assert.match(hintOf(`${JSON.stringify({ userId, version, type }, null, 2)}\n`) ?? "", words);
   });
@@ -84,7 +84,7 @@ describe("comparing a signature", () => {
   it("suspects sorted keys also where those within were sorted too, and the body cannot be had back", () => {
     const body = '{"context":{"a":1,"b":2},"type":"track","version":1}';
     const signature = sign('{"version":1,"type":"track","context":{"b":2,"a":1}}', SECRET);
-    assert.match(hintOf(body, signature) ?? "", /^the keys of this JSON are not in the order in which Fairlead writes/);
+    assert.match(hintOf(body, signature) ?? "", /^the keys of this JSON are not in Fairlead's order/);
   });
 
   it("suspects nothing of keys that are in order, and of JSON that is no body of Fairlead's", () => {

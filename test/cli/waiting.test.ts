@@ -97,10 +97,10 @@ describe("page after page", () => {
 
 describe("what waits", () => {
   it("is said in a person's words", () => {
-    assert.equal(aboutOf(0, "old"), "No delivery waits for old");
-    assert.equal(aboutOf(1, "old"), "1 delivery waits for old");
-    assert.equal(aboutOf(1_234_567, "old"), "1,234,567 deliveries wait for old");
-    assert.equal(aboutOf(2, "old\u001b[2J"), "2 deliveries wait for old\\u001b[2J");
+    assert.equal(aboutOf(0, "old"), "No delivery is waiting for old");
+    assert.equal(aboutOf(1, "old"), "1 delivery is waiting for old");
+    assert.equal(aboutOf(1_234_567, "old"), "1,234,567 deliveries are waiting for old");
+    assert.equal(aboutOf(2, "old\u001b[2J"), "2 deliveries are waiting for old\\u001b[2J");
   });
 
   it("may be more by now than was counted", () => {
@@ -119,7 +119,7 @@ describe("what was not finished", () => {
       error: "interrupted",
     });
     const why = { code: 1, message: "crm is being served" } as const;
-    assert.equal(complaintOf(why, progress).message, "crm is being served; 500 of 1,234 were done before");
+    assert.equal(complaintOf(why, progress).message, "crm is being served; 500 of 1,234 are done");
     assert.equal(complaintOf(why, { ...progress, done: 0 }), why);
   });
 });

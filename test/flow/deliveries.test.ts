@@ -88,8 +88,8 @@ describe("GET /api/deliveries", () => {
     ["?since=2009-02-31", /^since must be a time with its zone, .* \(got "2009-02-31"\)$/],
     ["?until=2026-02-29T10:00:00Z", /^until must be a time with its zone/],
     ["?user=", /^user must not be empty/],
-    ["?colour=red", /^colour is not known; there are state, /],
-    ["?cursor=abc", /^cursor must be the one of an answer to the same question/],
+    ["?colour=red", /^colour is unknown; known are state, /],
+    ["?cursor=abc", /^cursor must be the cursor of an answer to the same question/],
   ];
   for (const [query, message] of wrong) {
     it(`refuses ${query}, and says why`, async () => {

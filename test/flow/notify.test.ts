@@ -55,7 +55,7 @@ describe("a destination that fails", () => {
         kind: "destination_failing",
         state: "new",
         title: "crm is failing",
-        text: "crm has taken nothing for 6m, since 2026-11-20 12:00 UTC: 503; 1 delivery waits",
+        text: "crm has accepted nothing for 6m, since 2026-11-20 12:00 UTC: 503; 1 delivery waits",
         at: "2026-11-20T12:06:00.000Z",
         host: "",
         facts: [{ subject: "crm", since: formatTime(START), until: null, url: URL_A, reason: "503", waiting: 1 }],
@@ -229,7 +229,7 @@ describe("what else is told", () => {
     refused = null;
     await d.clock.advance("2m");
     assert.deepEqual(titles(d), ["config.yaml was refused", "config.yaml is in force again"]);
-    const text = "config.yaml was refused at 2026-11-20 12:00 UTC: the config has errors; fairlead check says where";
+    const text = "config.yaml was refused at 2026-11-20 12:00 UTC: the config has errors; fairlead check shows where";
     assert.equal(told(d)[0]?.text, text);
   });
 

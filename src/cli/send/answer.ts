@@ -74,8 +74,8 @@ export function toWords(answer: Answer, { type, messageId, base }: Sent): string
 
 const ACCEPTED = "The call is stored, and will be sent to each destination that it matches. To see what happens to it:";
 
-const DUPLICATE = `The daemon got this messageId within the last 24 hours, so it sends nothing again. For a new call, use another
---message-id or none. To see what happened to the first one:`;
+const DUPLICATE = `The daemon already has this messageId, so it sends nothing again. For a new call, use another --message-id.
+To see what happened to the first one:`;
 
 /** The command that explains a call, quoted for a shell. */
 function explaining(messageId: string): string {

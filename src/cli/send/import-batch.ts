@@ -80,7 +80,7 @@ type Settled = Extract<Verdict, { kind: "taken" | "refused" }>;
 type Again = NonNullable<Parameters<Sender["send"]>[1]["again"]>;
 
 const HINT = "; is fairlead serve running?";
-const IN_VAIN = ` (for ${formatDuration(PATIENCE)})`;
+const IN_VAIN = `, after ${formatDuration(PATIENCE)} of retries`;
 
 function sumOf(first: Taken, second: Taken): Taken {
   return {

@@ -220,7 +220,7 @@ function Notices({ notices }: { readonly notices: readonly Notice[] }): JSX.Elem
                 )}
               </td>
             ))}
-            <td class="number quiet" title="They were settled; how is not known any more.">
+            <td class="number quiet" title="They were settled; the result is no longer known.">
               {words.exact(one.forgotten)}
             </td>
           </tr>

@@ -163,7 +163,8 @@ function Row({ one, chosen, choose }: RowOf): JSX.Element {
 function Nothing({ more }: { readonly more: boolean }): JSX.Element {
   const { query } = useAddress();
   // A page looks at a bounded number of deliveries, of which none may match.
-  if (more) return <Empty title="None of those looked at so far">There are older ones: go on with “Older”.</Empty>;
+  if (more)
+    return <Empty title="No match so far">Older deliveries were not searched yet: continue with “Older”.</Empty>;
   if (FILTERS.some((name) => query.has(name))) {
     return (
       <Empty title="No delivery matches">

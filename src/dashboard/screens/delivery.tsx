@@ -25,7 +25,7 @@ export function Delivery({ id }: { readonly id: string }): JSX.Element {
           hindered={hindered ?? (detail.data === null ? "it is not there" : null)}
           question={
             detail.data?.state === "delivered" ? (
-              <p>It was delivered already: the receiver gets it a second time.</p>
+              <p>It was already delivered: the receiver gets it a second time.</p>
             ) : undefined
           }
           run={async () => DID[(await act<Retried>(`${path}/retry`)).did] ?? "done"}

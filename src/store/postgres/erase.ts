@@ -31,7 +31,7 @@ export function createReadWaitingOf({ db, report }: Pick<Engine, "db" | "report"
   };
 }
 
-const FIND = "find what waits of deleted users";
+const FIND = "find waiting deliveries of deleted users";
 
 function waitingIn(segment: Opened, of: TheirEvents): readonly WaitingEvent[] {
   const { first, about } = read(segment);

@@ -127,7 +127,7 @@ export function withRemedy(error: unknown): unknown {
   return error instanceof Damage ? new Error(`${error.what}; ${REMEDY}`, { cause: error.cause }) : error;
 }
 
-const REMEDY = "stop all daemons, look at the database with pg_amcheck, and restore a backup";
+const REMEDY = "stop all daemons, check the database with pg_amcheck, and restore a backup";
 
 /** The same for what `read` throws. */
 export function explain<T>(read: () => T): T {

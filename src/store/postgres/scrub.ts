@@ -34,7 +34,7 @@ export function createScrub({ sql, report }: ScrubParts): Pick<StoredDeletions, 
         const { mayNot } = await readProbe(sql);
         return mayNot === null ? await vacuum() : await isVacuumed(mayNot);
       } catch (error) {
-        report.storeFailed("remove what is left of erased rows", error);
+        report.storeFailed("scrub erased rows", error);
         return UNWRITTEN;
       }
     },
@@ -50,7 +50,7 @@ export function createScrub({ sql, report }: ScrubParts): Pick<StoredDeletions, 
   }
 
   async function isVacuumed(role: string): Promise<boolean> {
-    if (!isToldOfOwner) report.storeFailed("remove what is left of erased rows", notAllowed(role));
+    if (!isToldOfOwner) report.storeFailed("scrub erased rows", notAllowed(role));
     isToldOfOwner = true;
     if (newer === null) {
       const [transaction] = await sql.query<{ id: string }>("SELECT pg_current_xact_id()::text AS id");

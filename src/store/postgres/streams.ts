@@ -232,7 +232,7 @@ async function recount(stream: number, { held }: State, { db, counts, gate }: St
     const missing = db.transaction(
       async (tx) => {
         // Run again, it would see another moment.
-        if (hasBegun) throw new StoreAway("a migration got in the way of counting");
+        if (hasBegun) throw new StoreAway("a migration interrupted the count");
         hasBegun = true;
         await tx.query("SELECT FROM control");
         const unwritten = counts.unwritten(stream);

@@ -66,7 +66,7 @@ export async function lockComputations(
 /** The store took the daemon for dead. */
 const ABANDONED = fault(
   "store_failed",
-  "the sync was given up, as the database did not hear of this daemon: try again",
+  "the sync was ended, because this daemon could not reach the database in time: try again",
 );
 
 /** What happens to a sync before it runs. */

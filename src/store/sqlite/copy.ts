@@ -47,7 +47,7 @@ function checkStore(db: Database, depth: Depth): Checked | Damage {
   const contents = version === 0 ? null : readContents(db);
   return contents
     ? { contents }
-    : { code: "store_unknown", message: "it is an SQLite file, but no outbox of Fairlead" };
+    : { code: "store_unknown", message: "it is an SQLite file, but not an outbox of Fairlead" };
 }
 
 /** Inspects a store of any schema, at one moment. Null if the SQLite file is no store. */
@@ -216,7 +216,7 @@ export async function keepCopy(db: Database, { path, newest }: Upgrade, by: Copy
   try {
     await copyPages(db, file);
     const checked = await checkCopy(file.path, "quick");
-    if ("code" in checked) throw new Error(`the copy that is kept first is damaged: ${checked.message}`);
+    if ("code" in checked) throw new Error(`the copy from before the upgrade is damaged: ${checked.message}`);
     file.keep();
   } finally {
     file.drop();
@@ -235,9 +235,9 @@ async function requireRoom({ disk, freeDisk, path, target, bytes, schema, newest
   const space = await disk.space(path).catch(() => null);
   // If the free space is unknown, the copy is tried.
   if (space === null || space.free >= bytes + freeDisk) return;
-  const spared = freeDisk > 0 ? `, of which outbox.freeDisk spares ${formatSize(freeDisk)}` : "";
+  const spared = freeDisk > 0 ? `, of which outbox.freeDisk reserves ${formatSize(freeDisk)}` : "";
   throw new NoRoom(
-    `it has to be brought up to date (schema ${schema} to ${newest}), and the copy that is kept first, ${target}, ` +
+    `it must be upgraded (schema ${schema} to ${newest}), and the copy that is made before that, ${target}, ` +
       `needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free there${spared}; make room, or copy it elsewhere with the ` +
       "Fairlead that wrote it (fairlead backup FILE), and then start once with fairlead serve --no-copy",
   );

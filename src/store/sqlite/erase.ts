@@ -25,7 +25,7 @@ export function createReadWaitingOf({ tables: { kept }, report }: EraseParts): S
     const inSegments = segments.flatMap((segment) => {
       // Damaged segments are not sent either.
       const read = () => kept.listed(segment, ["w"]).flatMap((one) => waitingOf(one, of));
-      return orReport(report, "find what waits of deleted users", read) ?? [];
+      return orReport(report, "find waiting deliveries of deleted users", read) ?? [];
     });
     const found = [...inSegments, ...rows.flatMap((row) => waitingOf(row, of))];
     return { found: [...new Map(found.map((one) => [one.event, one])).values()], next };

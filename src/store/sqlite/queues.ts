@@ -183,7 +183,7 @@ function skipDamaged<T>(destination: string, report: StoreReport, read: () => T)
   try {
     return read();
   } catch (error) {
-    report.storeFailed(`read what waits for ${destination}`, withRemedy(error));
+    report.storeFailed(`read the waiting deliveries of ${destination}`, withRemedy(error));
     return null;
   }
 }

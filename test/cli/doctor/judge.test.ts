@@ -106,8 +106,8 @@ describe("fairlead doctor, of the disk", () => {
   it("names kept copies, and that they may go where room is needed", () => {
     const copies = [{ path: "/o.db.schema-5", size: 3 * MB }];
     const [full, kept] = judgeDisk({ ...facts, ...free(0), copies });
-    assert.match(full?.remedy ?? "", /; if they are not needed any more, remove \/o\.db\.schema-5 \(3MB\)$/);
-    assert.equal(kept?.what, "copies are kept beside it: /o.db.schema-5 (3MB)");
+    assert.match(full?.remedy ?? "", /; remove old copies: \/o\.db\.schema-5 \(3MB\)$/);
+    assert.equal(kept?.what, "old copies beside the outbox: /o.db.schema-5 (3MB)");
   });
 });
 
@@ -265,9 +265,9 @@ describe("what fairlead doctor says", () => {
       "error    webhooks  bad\\u001b [x]",
       "                   → mend it",
       "",
-      "1 error, 1 warning, 1 could not be looked at from here.",
+      "1 error, 1 warning, 1 could not be checked.",
     ]);
-    assert.match(toWords([ok("fine")]), /\n\nAll is well\.$/);
+    assert.match(toWords([ok("fine")]), /\n\nNo problems found\.$/);
   });
 
   it("is as bad as the worst of it", () => {

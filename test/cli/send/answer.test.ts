@@ -65,7 +65,7 @@ describe("the answer to a call, in words", () => {
   });
 
   it("asks whether the daemon runs if nobody listens there", async () => {
-    const words = "cannot reach http://127.0.0.1:8080: connection refused; is `fairlead serve` running?";
+    const words = "cannot reach http://127.0.0.1:8080: connection refused; is fairlead serve running?";
     assert.equal(await wordsFor(REFUSED_CONNECTION), words);
     const late = await wordsFor(new UnreachableError({ kind: "failed", code: null, reason: "no answer within 10s" }));
     assert.equal(late, "cannot reach http://127.0.0.1:8080: no answer within 10s");
@@ -88,7 +88,7 @@ describe("the answer to a call, in words", () => {
     for (const other of others) assert.equal((await read(other)).kind, "foreign", JSON.stringify(other));
     assert.match(
       await wordsFor(answered(404, "not found")),
-      /^http:\/\/127\.0\.0\.1:8080 answered 404, and not as Fairlead does;/,
+      /^http:\/\/127\.0\.0\.1:8080 answered 404, which is not an answer of Fairlead's ingest listener;/,
     );
   });
 
@@ -115,7 +115,7 @@ describe("the answer to a call, as JSON", () => {
       status: null,
       success: false,
       code: "unreachable",
-      message: "cannot reach http://127.0.0.1:8080: connection refused; is `fairlead serve` running?",
+      message: "cannot reach http://127.0.0.1:8080: connection refused; is fairlead serve running?",
     });
     assert.partialDeepStrictEqual(await jsonFor(answered(404, "")), {
       status: 404,
@@ -162,7 +162,7 @@ describe("a call that is made of options", () => {
     const message = "You must pass either an 'anonymousId' or 'userId'.";
     assert.match(
       toWords(answer, SENT_ONE),
-      /^the call was not sent: missing_id: You must pass either an 'anonymousId' or 'userId'\.\nnext: .*--data/s,
+      /^the call was not sent: missing_id: You must pass either an 'anonymousId' or 'userId'\.\n.*--data/s,
     );
     const json = { messageId: "m1", status: null, success: false, code: "missing_id", message };
     assert.deepEqual(JSON.parse(toJson(answer, SENT_ONE)), json);

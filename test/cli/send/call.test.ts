@@ -63,11 +63,11 @@ describe("a call made of options", () => {
   });
 
   it("refuses an option that this type does not have, and says which have it", () => {
-    assert.equal(build("identify", { event: "x" }), "--event is for track; identify has no such field");
-    assert.equal(build("track", { name: "x" }), "--name is for page, screen; track has no such field");
-    const anonymous = "--anonymous is for identify, track, page, screen, group; alias has no such field";
+    assert.equal(build("identify", { event: "x" }), "--event is for track, not for identify");
+    assert.equal(build("track", { name: "x" }), "--name is for page, screen, not for track");
+    const anonymous = "--anonymous is for identify, track, page, screen, group, not for alias";
     assert.equal(build("alias", { anonymous: "a1" }), anonymous);
-    assert.equal(build("alias", { traits: "{}" }), "--traits is for identify, group; alias has no such field");
+    assert.equal(build("alias", { traits: "{}" }), "--traits is for identify, group, not for alias");
   });
 
   it("names the option whose JSON is wrong", () => {
@@ -99,7 +99,7 @@ describe("a call that comes whole", () => {
 
   it("may name its own type, but no other", () => {
     assert.partialDeepStrictEqual(buildFrom("page", '{"type":"page"}'), { type: "page" });
-    const refusal = 'call.json holds a call of the type "page", which is not track';
+    const refusal = 'call.json has a call of type "page", not track';
     assert.equal(buildFrom("track", '{"type":"page"}'), refusal);
   });
 

@@ -72,9 +72,9 @@ describe("delivering a batch of an import", () => {
       [0, 500, 1_500, 3_500],
     );
     assert.deepEqual(w.told, [
-      "http://f answers 503; trying again until it takes them",
-      "http://f answers 429; trying again until it takes them",
-      "http://f is there again",
+      "http://f answers 503; retrying",
+      "http://f answers 429; retrying",
+      "http://f answers again",
     ]);
   });
 
@@ -89,7 +89,7 @@ describe("delivering a batch of an import", () => {
 
   it("gives up at once if nobody has ever been there, and waits for one who was", async () => {
     const w = makeWorld(() => NOBODY);
-    const why = "http://f cannot be reached: connection refused; is `fairlead serve` running?";
+    const why = "http://f cannot be reached: connection refused; is fairlead serve running?";
     assert.deepEqual(await w.deliver(calls(1)), { kind: "given-up", why });
 
     const other = makeWorld(inTurn(takes(1), NOBODY));
@@ -98,7 +98,7 @@ describe("delivering a batch of an import", () => {
     await other.clock.advance("1s");
     assert.deepEqual(await delivering, taken(1));
     const reason = "http://f cannot be reached: connection refused";
-    assert.deepEqual(other.told, [`${reason}; trying again until it takes them`, "http://f is there again"]);
+    assert.deepEqual(other.told, [`${reason}; retrying`, "http://f answers again"]);
   });
 
   for (const [name, answer] of [
@@ -112,7 +112,7 @@ describe("delivering a batch of an import", () => {
       await w.clock.advance("9m 59s");
       assert.equal(ended, null);
       await w.clock.advance("1m 1s");
-      assert.deepEqual(ended, { kind: "given-up", why: `http://f answers ${answer.status}, for 10m now` });
+      assert.deepEqual(ended, { kind: "given-up", why: `http://f answers ${answer.status}, after 10m of retries` });
     });
   }
 
@@ -209,7 +209,7 @@ describe("what comes back for a batch", () => {
 
   it("may be that it is of no use to go on, and is safe to print", async () => {
     assert.deepEqual(await verdictOf(401, REFUSAL), { kind: "fatal", why: "answers 401 some_code: for a reason" });
-    const foreign = "answers 404, and not as Fairlead does; is that its address?";
+    const foreign = "answers 404, which is not an answer of Fairlead; is the address right?";
     assert.deepEqual(await verdictOf(404, "<html>"), { kind: "fatal", why: foreign });
     const evil = await verdictOf(401, { code: "x", message: "\u001b[2J" });
     assert.deepEqual(evil, { kind: "fatal", why: "answers 401 x: \\u001b[2J" });
@@ -220,7 +220,7 @@ describe("what comes back for a batch", () => {
     ...['{"accepted":2,"duplicate":0,"rejected":[{}]}', '{"accepted":3,"duplicate":1}'],
   ]) {
     it(`is not believed if it does not speak of each call: 200 ${odd}`, async () => {
-      const why = "answers 200, and not as Fairlead does; is that its address?";
+      const why = "answers 200, which is not an answer of Fairlead; is the address right?";
       assert.deepEqual(await verdictOf(200, odd), { kind: "fatal", why });
     });
   }

@@ -159,7 +159,7 @@ const stopped = { kind: "stopped", tally, why: "http://f answers 401" } as const
 
 describe("the report of an import, in words", () => {
   it("says how many, in what time, and leaves out what there is none of", () => {
-    const text = "Imported: events.jsonl, 100 lines in 2s, 50 lines a second.\n  accepted   100";
+    const text = "Imported: events.jsonl, 100 lines in 2s, 50 lines/s.\n  accepted   100";
     assert.equal(toWords(complete, about), text);
   });
 
@@ -167,16 +167,13 @@ describe("the report of an import, in words", () => {
     const ended: Ended = { kind: "complete", tally: { ...tally, accepted: 90, duplicate: 7, refused: 3 } };
     assert.match(
       toWords(ended, about),
-      /\n {2}accepted {3}90\n {2}duplicate {2}7; they came before, within 24 hours\n {2}refused {4}3; they are in events\.jsonl\.refused, each with why$/,
+      /\n {2}accepted {3}90\n {2}duplicate {2}7; the daemon already had them\n {2}refused {4}3; they are in events\.jsonl\.refused, each with why$/,
     );
     assert.match(toWords(ended, { ...about, refusedFile: null }), /\n {2}refused {4}3$/);
   });
 
   it("says from which line on, and counts its own lines", () => {
-    assert.match(
-      toWords(complete, { ...about, fromLine: 61 }),
-      /, 40 lines from line 61 on in 2s, 20 lines a second\.\n/,
-    );
+    assert.match(toWords(complete, { ...about, fromLine: 61 }), /, 40 lines from line 61 in 2s, 20 lines\/s\.\n/);
     assert.match(toWords({ ...complete, tally: NOTHING }, { ...about, fromLine: 61 }), /, 0 lines from line 61 on/);
   });
 
@@ -184,7 +181,7 @@ describe("the report of an import, in words", () => {
     const why = "the import of events.jsonl was stopped after line 100: ";
     const next = ". Run it again: what was taken is recognised for 24 hours. --from-line 101 skips it";
     assert.equal(whyStopped(stopped, about), `${why}http://f answers 401${next}`);
-    assert.equal(whyStopped({ ...stopped, why: null }, about), `${why}it was asked to stop${next}`);
+    assert.equal(whyStopped({ ...stopped, why: null }, about), `${why}interrupted${next}`);
     const none = { ...stopped, tally: NOTHING };
     assert.equal(whyStopped(none, about), "nothing of events.jsonl was imported: http://f answers 401");
   });

@@ -41,17 +41,17 @@ describe("where a call goes with a config", () => {
   it("is unknown if the config leaves the port to the system", () => {
     assert.match(
       find({ config: configWith("127.0.0.1:0") }),
-      /^2 ingest\.listen has port 0, .* with --url, and --source$/,
+      /^2 ingest\.listen has port 0, .* --url .*, and --source$/,
     );
   });
 
   it("is unknown without a file, and the other way is named", () => {
     const message = find({ config: join(folder, "none.yaml") });
-    assert.match(message, /^78 cannot read the config file .*: no such file; or do without: --url/);
+    assert.match(message, /^78 cannot read the config file .*: no such file; or use --url/);
   });
 
   it("is refused with a key file, which would not be used", () => {
-    assert.match(find({ config, writeKeyFile: "f" }), /^2 --write-key-file goes with --url/);
+    assert.match(find({ config, writeKeyFile: "f" }), /^2 --write-key-file needs --url/);
   });
 });
 
@@ -76,7 +76,7 @@ describe("where a call goes with --url", () => {
     const files = { f: "from-file" };
     assert.equal(find({ url: URL_HERE, writeKeyFile: "f", config }, { files }), `${URL_HERE} from-file`);
     const refusal = find({ url: URL_HERE, writeKeyFile: "f", config, source: "a" }, { files });
-    assert.match(refusal, /^2 --source and --write-key-file each say which write key to use/);
+    assert.match(refusal, /^2 --source and --write-key-file both select a write key/);
   });
 
   it("may be a socket, or a path below a proxy", () => {

@@ -40,7 +40,7 @@ describe("an index in which the disk has changed a byte", () => {
     assert.equal(told(o).length, 1);
     assert.match(
       told(o)[0] ?? "",
-      /^check the index progress_waiting: it is damaged: at least 1 of .* it was made again\. The disk /,
+      /^check the index progress_waiting: it is damaged: at least 1 of .* it was rebuilt\. The disk /,
     );
   });
 
