@@ -283,7 +283,7 @@ describe("busybox and musl, with Alpine's own libstdc++, from nothing to the fir
     await using m = await machine(t);
     if (!m) return;
     const page = "docs/install/tarball.md";
-    const byHand = under(page, "By hand").map((one) => ({
+    const byHand = [...under(page, "By hand"), ...under(page, "On the PATH")].map((one) => ({
       ...one,
       text: one.text.replaceAll("linux-x64", "linux-x64-musl"),
     }));
