@@ -11,9 +11,9 @@ BUN := $(or $(PATH_BUN),.tools/node_modules/.bin/bun)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 # The flags of every binary; the tests that compile use them as well.
-# --bytecode, --splitting   halve the time of a start: nothing is parsed, and a command loads only the modules that it needs
-# --no-compile-autoload-*   keep the binary from running code in the folder where it is started
-# --define __dirname        keeps the path of this folder out of the binary; better-sqlite3 names it and does not need it
+# --bytecode, --splitting   halve the time of a start: nothing is parsed, and a command loads only the modules that it needs.
+# --no-compile-autoload-*   keep the binary from running code in the folder where it is started.
+# --define __dirname        keeps the path of this folder out of the binary; better-sqlite3 names it and does not need it.
 COMPILE := build --compile --bytecode --format=esm --splitting --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define __dirname=undefined
 BUILT_AT := --define FAIRLEAD_BUILT_AT=$(or $(SOURCE_DATE_EPOCH),0)
 SOURCES := $(shell find src) config.example.yaml $(wildcard docs/reference/config/*.md) package.json bun.lock tsconfig.json Makefile

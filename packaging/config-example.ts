@@ -20,7 +20,7 @@ const HEAD = `\
 #
 # Any text may contain references, so that secrets can stay out of the file:
 #
-${REFERENCE_FORMS.map(([form, meaning]) => `#   ${form.padEnd(21)} ${meaning}`).join("\n")}
+${REFERENCE_FORMS.map(([form, meaning]) => `#     ${form.padEnd(21)} ${meaning}`).join("\n")}
 #
 # Inside { } and [ ] a text with a reference must be in quotes. Durations are written 250ms, 5s, 10m, 4h, 30d or 1h30m,
 # and sizes 512MB or 1.5GB, in powers of 1,024 (1GiB is the same as 1GB).
