@@ -11,9 +11,9 @@ BUN := $(or $(PATH_BUN),.tools/node_modules/.bin/bun)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 # The flags of every binary; the tests that compile use them as well.
-# --bytecode, --splitting   halve the time of a start: nothing is parsed, and a command loads only the modules that it needs
-# --no-compile-autoload-*   keep the binary from running code in the folder where it is started
-# --define __dirname        keeps the path of this folder out of the binary; better-sqlite3 names it and does not need it
+# --bytecode, --splitting   halve the time of a start: nothing is parsed, and a command loads only the modules that it needs.
+# --no-compile-autoload-*   keep the binary from running code in the folder where it is started.
+# --define __dirname        keeps the path of this folder out of the binary; better-sqlite3 names it and does not need it.
 COMPILE := build --compile --bytecode --format=esm --splitting --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define __dirname=undefined
 BUILT_AT := --define FAIRLEAD_BUILT_AT=$(or $(SOURCE_DATE_EPOCH),0)
 SOURCES := $(shell find src) config.example.yaml $(wildcard docs/reference/config/*.md) package.json bun.lock tsconfig.json Makefile
@@ -54,11 +54,13 @@ IMAGE := ghcr.io/fairlead/fairlead
 IMAGES := amd64 arm64
 
 INSTALLED := node_modules/.installed
+# What builds the site has packages of its own, which nothing else installs.
+SITE := packaging/site
 OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build dist deb rpm image sbom release sign verify-release publish-github publish-npm publish-image client run demo test prose test-long fuzz simulate bench example reference format clean
+.PHONY: help install build dist deb rpm image sbom release sign verify-release publish-github publish-npm publish-image client run demo test prose test-long fuzz simulate bench example reference docs format clean
 .DELETE_ON_ERROR:
 
 help: ## daily work: list these tasks
@@ -161,11 +163,16 @@ example: install ## generated files: write config.example.yaml from the schema o
 reference: install ## generated files: write the generated pages of docs/reference
 	$(BUN) packaging/reference/write.ts
 
+docs: install $(SITE)/node_modules/.installed ## build the site of the manual, dist/docs (BASE=/fairlead/ for a site below a path)
+	$(BUN) $(SITE)/gather.ts
+	cd $(SITE) && BASE=$(BASE) $(abspath $(BUN)) x --bun --no-install vitepress build .
+	@echo "To read it: python3 -m http.server --bind 127.0.0.1 --directory dist/docs 8000"
+
 format: install ## daily work: format all files as `make test` expects
 	$(BUN) x --bun --no-install biome check --write .
 
 clean: ## daily work: remove everything that these tasks have made
-	rm -rf dist .run .tools node_modules
+	rm -rf dist .run .tools node_modules $(SITE)/node_modules $(SITE)/pages
 
 # The dashboard, bundled into the module that the daemon loads.
 dist/dashboard.js: $(shell find src/dashboard src/wire) src/model/rules.ts packaging/page.ts package.json bun.lock | $(INSTALLED)
@@ -179,6 +186,10 @@ dist/fairlead: $(SOURCES) dist/dashboard.js | $(INSTALLED)
 
 $(INSTALLED): package.json bun.lock $(if $(PATH_BUN),,$(OWN_BUN))
 	$(BUN) install --frozen-lockfile
+	@touch $@
+
+$(SITE)/node_modules/.installed: $(SITE)/package.json $(SITE)/bun.lock | $(INSTALLED)
+	cd $(SITE) && $(abspath $(BUN)) install --frozen-lockfile
 	@touch $@
 
 # npm may be configured to skip install scripts. Bun's script is then run here.

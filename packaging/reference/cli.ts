@@ -1,12 +1,10 @@
 import { type CommandRow, describeCommand, listCommands, type OptionRow } from "../../src/cli/command-table.ts";
+import { TOPICS } from "../../src/cli/help.ts";
 import { ENVIRONMENT, EXIT_STATUS, FILES } from "../../src/cli/man.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { anchorOf, block, code, contents, escaped, page, prose, sentence, table } from "./markdown.ts";
 
 const SOURCE = "the commands in src/cli/";
-
-/** Of CommandRow, some of which a command may not have. */
-type Row = CommandRow & { readonly more?: string };
 
 /** The pages of docs/reference/: cli.md, and one in cli/ for each group of commands. */
 export async function cliPages(): Promise<ReadonlyMap<string, string>> {
@@ -44,18 +42,16 @@ function overview(program: CommandRow, groups: readonly Group[]): string {
       `### ${heading}`,
       table(
         ["command", "what it does"],
-        commands.map(({ path, description }) => {
+        commands.map(({ path, summary }) => {
           const name = path.join(" ");
-          return [`[\`${name}\`](${fileOf(heading)}#fairlead-${anchorOf(name)})`, escaped(description)];
+          return [`[\`${name}\`](${fileOf(heading)}#fairlead-${anchorOf(name)})`, escaped(summary)];
         }),
       ),
     ]),
     "## Options of every command",
     optionTable(program.options),
     "## Reaching the daemon",
-    prose(`Commands that ask the running daemon find it by \`admin.listen\` and \`admin.token\` of the config that they find.
-      These options ask another one:`),
-    optionTable(connectionOptions(program)),
+    ...TOPICS.filter(({ name }) => name === "connection").flatMap(({ text }) => flowing(text)),
     "## Environment",
     table(
       ["variable", "what it sets"],
@@ -87,20 +83,18 @@ function overview(program: CommandRow, groups: readonly Group[]): string {
 /** Under this heading stand the options of all commands that ask the daemon. */
 const CONNECTION = /connection|daemon/i;
 
-function connectionOptions(program: CommandRow): readonly OptionRow[] {
-  const [found = []] = listCommands(program)
-    .map(({ options }) => options.filter(({ heading }) => CONNECTION.test(heading)))
-    .filter((options) => options.length > 0);
-  return found;
-}
-
 function groupPage(heading: string, commands: readonly CommandRow[]): string {
   const all = commands.flatMap(listCommands);
   const names = all.map(({ path }) => `fairlead ${path.join(" ")}`);
-  return page(SOURCE, `# ${heading}`, ...(all.length > 4 ? [contents(names)] : []), ...all.flatMap(commandParts));
+  return page(
+    SOURCE,
+    `# Commands: ${heading}`,
+    ...(all.length > 4 ? [contents(names)] : []),
+    ...all.flatMap(commandParts),
+  );
 }
 
-function commandParts(row: Row): readonly string[] {
+function commandParts(row: CommandRow): readonly string[] {
   const { path, usage, description, args, options, examples, notes, more, moreExamples } = row;
   // What every command has, and what every command that asks the daemon has, stands in cli.md once.
   const own = options.filter(({ names, heading }) => !names.includes("--help") && !CONNECTION.test(heading));
@@ -120,8 +114,13 @@ function commandParts(row: Row): readonly string[] {
     ...(own.length > 0 ? [optionTable(own)] : []),
     ...(asks ? ["It asks the running daemon: [options for that](../cli.md#reaching-the-daemon)."] : []),
     ...[examples, moreExamples].filter((lines) => lines.length > 0).map((lines) => block(lines.join("\n"))),
-    ...[notes, more].filter((text) => text !== "").map((text) => escaped(text)),
+    ...[notes, more].filter((text) => text !== "").flatMap(flowing),
   ];
+}
+
+/** Paragraphs, as help has them; indented ones keep their lines. */
+function flowing(text: string): readonly string[] {
+  return text.split("\n\n").map((part) => (part.startsWith("  ") ? block(part.replace(/^ {2}/gm, "")) : escaped(part)));
 }
 
 function optionTable(options: readonly OptionRow[]): string {

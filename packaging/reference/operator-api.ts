@@ -136,7 +136,7 @@ function indexPage(pages: readonly Page[]): string {
 function routesPage({ title, routes }: Page, own: readonly string[], schemas: Schemas): string {
   return page(
     SOURCE,
-    `# ${title}`,
+    `# The operator's API: ${title.toLowerCase()}`,
     ...(routes.length + own.length > 4 ? [contents([...routes.map((one) => one.title), ...own])] : []),
     "[Shapes](shapes.md) has the other named types, [the index](index.md#refusals) the refusals of every route.",
     ...routes.flatMap(routeParts),

@@ -62,7 +62,10 @@ export function describeCommand(command: Command, path: readonly string[] = []):
     options: help.visibleOptions(command).map((option) => describeOption(option, help)),
     args: help.visibleArguments(command).map((argument) => describeArgument(argument, { help, command })),
     commands: help.visibleCommands(command).map((one) => describeCommand(one, [...path, one.name()])),
-    ...{ examples, notes, more, moreExamples },
+    examples,
+    notes,
+    more,
+    moreExamples,
   };
 }
 

@@ -81,7 +81,9 @@ export function printProblems(problems: readonly Problem[]): void {
 /** A problem for standard error: its message, and the line with a caret, if there is one. Its text comes from a file. */
 export function problemText(problem: Problem): string {
   const color = problem.severity === "warning" ? paint.warning : paint.bad;
-  const [message = "", line, caret] = formatProblem(problem).split("\n").map(printable);
+  const [file, path, what] = [problem.file, problem.path, problem.message].map(printable);
+  const shown = formatProblem({ ...problem, file: file ?? "", path: path ?? "", message: what ?? "" });
+  const [message = "", line, caret] = shown.split("\n").map(printable);
   const place = line === undefined || caret === undefined ? [] : [line, color(caret, "err")];
   return [color(message, "err"), ...place].join("\n");
 }

@@ -73,7 +73,9 @@ function eventLines(event: Event, now: At): readonly string[] {
   const user = userId === null ? "" : ` of user ${userId}`;
   const fates = [
     ...deliveries.map((one) => paintFate(one.state)(printable(`  ${one.destination}: ${fate(one, event, now)}`))),
-    ...skipped.map(({ destination, rule }) => printable(`  ${destination}: skipped, because ${reasonOf(rule)}.`)),
+    ...skipped.map(({ destination, rule }) =>
+      printable(`  ${destination}: does not get it, because ${reasonOf(rule)}.`),
+    ),
     ...forgotten.map((name) => printable(`  ${name}: ${FORGOTTEN}`)),
   ];
   const head = `A ${type} call${user} from ${source} was accepted ${when(acceptedAt, now)}, as event ${event.event}.`;
@@ -93,7 +95,7 @@ function paintFate(state: string): Painter {
 const FORGOTTEN =
   "the first attempt failed; its later result has been removed (outbox.keepDelivered, outbox.keepFailed).";
 const NOT_WHOLE =
-  "Other destinations may have got it too: deliveries that succeed at once are kept only for outbox.keepDelivered.";
+  "Other destinations may have got it: deliveries that succeed at once are kept only for outbox.keepDelivered.";
 
 /** Whether this server chose the id, so that no other call can have it. */
 function isOwn({ messageId }: Event): boolean {
@@ -119,12 +121,12 @@ function fate(one: Delivery & { readonly served: string }, { acceptedAt }: Event
 
 function rounds({ attempts }: Delivery): string {
   if (attempts === 0) return "without an attempt";
-  return attempts === 1 ? "by the first attempt" : `after ${attempts} rounds of attempts`;
+  return attempts === 1 ? "by its first attempt" : `after ${attempts} rounds of attempts`;
 }
 
 function waiting(one: Delivery & { readonly served: string }, now: At): string {
   const { id, attempts, dueAt, heldBack, reason, served, replayedAt } = one;
-  const gone = served === "yes" ? "" : ` Nothing is sent to it now: the destination is ${served}.`;
+  const gone = served === "yes" ? "" : ` Nothing is delivered to it now: the destination is ${served}.`;
   if (reason === null) {
     const what = heldBack?.why ?? "its first attempt";
     return `${replayedAt ? "was replayed, and waits" : "waits"} for ${what}.${gone}`;
@@ -146,7 +148,7 @@ function gone({ seen, events, complete }: Trail, now: At): readonly (readonly st
 }
 
 const NOT_KEPT =
-  "Its event is no longer stored, so none of its deliveries is waiting. outbox.keepDelivered and outbox.keepFailed say how long the others are kept.";
+  "Its event is no longer stored, so none of its deliveries is waiting: outbox.keepDelivered and outbox.keepFailed say how long settled ones are kept.";
 
 function unknown({ messageId, rejectedSince, complete, limited }: Trail): string {
   const searched = complete

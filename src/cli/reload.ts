@@ -59,7 +59,7 @@ function indented(lines: readonly string[]): readonly string[] {
 function explain(refusal: Refusal): Complaint | null {
   if (refusal.code !== "config_invalid") return null;
   const problems = isReceived(refusedConfig, refusal) ? refusal.problems : [];
-  const all = [...problems.map(toText), `${refusal.message}; the daemon keeps the old config`];
+  const all = [...problems.map(toText), `${refusal.message}; the old config stays in force`];
   const message = problems.length === 0 ? all.join("\n") : `\n${all.join("\n")}`;
   return { code: EXIT.config, message, error: refusal.code, more: { message: refusal.message, problems } };
 }

@@ -30,8 +30,9 @@ type Widened<T> = T extends string
 export function isReceived<S extends Shape>(shape: S, value: unknown): value is Received<S> {
   const { issues = [] } = v.safeParse(shape, value);
   return issues.every(({ kind, type, expected, input }) => {
-    // A time that cannot be read would be printed as it is.
-    if (kind === "validation") return type !== "iso_timestamp";
+    // Any time can be computed with.
+    if (type === "iso_timestamp") return !Number.isNaN(Date.parse(String(input)));
+    if (kind === "validation") return true;
     if (type === "picklist") return typeof input === "string";
     return type === "strict_object" && expected === "never";
   });

@@ -194,7 +194,7 @@ for (const { name, run } of RUNTIMES) {
         console.log(delivered.length, lost.length);`;
       const { out, err } = await program(run, code, server);
       assert.deepEqual([out, server.events], [["1 1"], ["2"]]);
-      assert.match(err.join("\n"), /a callback has thrown: Error: mine/);
+      assert.match(err.join("\n"), /a callback threw: Error: mine/);
     });
   });
 }

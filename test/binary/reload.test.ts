@@ -260,7 +260,7 @@ describe("fairlead status", () => {
     const process = w.run(["status", "--admin", daemon.admin]);
     assert.equal((await process.exit).code, 0);
     const said = process.out.join("\n");
-    assert.match(said, /^ {9}NOT in force since \S+: the config has errors$/m);
+    assert.match(said, /^ {9}REFUSED \S+ ago: the config has errors$/m);
     assert.match(said, /^website {2}0\.02 {5}\S+ ago$/m);
     assert.match(said, /^crm {10}failing for \S+ +0 +1 /m);
     assert.match(

@@ -146,7 +146,7 @@ describe("fairlead send --import", () => {
     const stopped = await ended(importing);
     assert.equal(stopped.code, 1);
     const [, line = "", from = ""] =
-      /after line (\d+): interrupted\. Run it again: .* --from-line (\d+) skips it/.exec(stopped.err) ?? [];
+      /after line (\d+): interrupted\. To continue, run it again with --from-line (\d+)/.exec(stopped.err) ?? [];
     // The signal may reach it a batch later.
     assert.ok(Number(line) >= 2_000 && Number(line) < LINES, stopped.err);
     const { code, out } = await ended(begin(w, gate.url, "--from-line", from));

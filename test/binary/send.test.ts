@@ -218,7 +218,7 @@ describe("fairlead send, of the config", () => {
     await using w = await makeWorld();
     const { code, err } = await send(w, "track");
     assert.equal(code, 78);
-    assert.match(err, /^fairlead: there is no config file; .*; or do without: --url, and \$FAIRLEAD_WRITE_KEY$/);
+    assert.match(err, /^fairlead: there is no config file; .*; or use --url and \$FAIRLEAD_WRITE_KEY$/);
   });
 });
 

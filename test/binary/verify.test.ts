@@ -60,7 +60,7 @@ describe("fairlead verify", () => {
     assert.equal(secretless.code, 2);
     assert.match(
       secretless.err,
-      /^fairlead: there is no secret: set \$FAIRLEAD_SECRET, or name its file with --secret-file$/m,
+      /^fairlead: there is no secret: set \$FAIRLEAD_SECRET, or name a file with --secret-file$/m,
     );
     const unread = feed(w, ["verify", "--secret-file", "secret"], { input: BODY, env });
     assert.deepEqual(unread, { code: 2, out: "", err: "fairlead: cannot read --secret-file secret: no such file\n" });
@@ -75,7 +75,7 @@ describe("fairlead verify", () => {
     const files = ["--secret-file", "new", "--secret-file", "old"];
     const { code, out } = feed(w, ["verify", ...files, "--signature", hmac(BODY)], { input: BODY });
     assert.equal(code, 1);
-    assert.match(out, /^hint: it was made with the secret in old: of a list, Fairlead signs with the first$/m);
+    assert.match(out, /^hint: it was made with the secret in old, but Fairlead signs with the first of a list$/m);
     const signed = feed(w, ["verify", "--secret-file", "old", "--secret-file", "new"], { input: BODY });
     assert.equal(signed.out, `${hmac(BODY)}\n`);
     const missing = feed(w, ["verify", "--secret-file", "new", "--secret-file", "none"], { input: BODY });

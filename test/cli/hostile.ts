@@ -10,6 +10,9 @@ import { askAdmin } from "./run.ts";
 /** Clears the screen, sets a title, writes from right to left and forges a line. */
 export const HOSTILE = "x\u001b[2J\u009b31m\u001b]0;t\u0007\u202e\r\ny";
 
+/** JavaScript ignores what stands in parentheses. */
+const HOSTILE_TIME = "2026-11-20 12:00:00 (\u001b[2J)";
+
 /** Each command that lists or shows something, and the answer that it wants. */
 const LISTS: readonly { readonly args: readonly string[]; readonly path: RegExp; readonly shape: Shape }[] = [
   { args: ["status"], path: /^\/api\/status/, shape: status },
@@ -64,7 +67,7 @@ function sampleOf(shape: Shape): unknown {
 
 function make(node: Node): unknown {
   const { type, entries, item, value, wrapped, literal, options } = node;
-  if (isTime(node)) return "2026-11-20T12:00:00.000Z";
+  if (isTime(node)) return HOSTILE_TIME;
   if (entries) return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, make(entry)]));
   if (item) return [make(item)];
   if (value) return { [HOSTILE]: make(value) };

@@ -42,6 +42,13 @@ describe("the pages of the manual", () => {
     });
   }
 
+  it("have fewer than 300 lines", () => {
+    const long = PAGES.filter((name) => name.endsWith(".md")).filter((name) => {
+      return readFileSync(join(ROOT, name), "utf8").split("\n").length > 300;
+    });
+    assert.deepEqual(long, []);
+  });
+
   it("name tests that there are: SECURITY.md", () => {
     const named = [...read("SECURITY.md").matchAll(/`(test\/[^`]+)`/g)].map(([, path = ""]) => path);
     assert.ok(named.length > 20);

@@ -35,7 +35,10 @@ describe("what became of a call", () => {
     await d.call("/v1/track", { ...CALL, messageId: "m1" });
     await d.clock.advance("10s");
     const text = await explain(d, "m1");
-    assert.ok(text.startsWith(`A track call of user u1 from website was taken ${at} (10s ago), as event 1.\n`), text);
+    assert.ok(
+      text.startsWith(`A track call of user u1 from website was accepted ${at} (10s ago), as event 1.\n`),
+      text,
+    );
     assert.match(
       text,
       /^ {2}crm: delivered \S+Z, 3s after it came, after 3 rounds of attempts, by \S+\/hook, which answered 204\.$/m,
@@ -48,7 +51,7 @@ describe("what became of a call", () => {
     await using d = await startDaemon({ answers: () => 503 });
     await d.call("/v1/track", { ...CALL, messageId: "m1" });
     const dueAt = new Date(d.clock.now() + 1_000).toISOString();
-    const waits = `  crm: waits until ${dueAt}, after one round of attempts; the last one: 503. See \`fairlead deliveries show 1-crm\`.`;
+    const waits = `  crm: waits until ${dueAt}, after 1 round of attempts; last result: 503. See \`fairlead deliveries show 1-crm\`.`;
     assert.ok((await explain(d, "m1")).split("\n").includes(waits), await explain(d, "m1"));
     await d.app.reload({ ...d.config, destinations: [] });
     assert.match(await explain(d, "m1"), /Nothing is delivered to it now: the destination is removed\.$/);
@@ -144,7 +147,7 @@ describe("what became of a call", () => {
     assert.match(text, /^ {2}Other destinations may have got it: /m);
     d.clock.skip("29d 22h");
     await d.clock.advance("2h");
-    assert.match(await explain(d, "m1"), /^Nothing is known of m1\.\n {2}No event that is kept has it, /);
+    assert.match(await explain(d, "m1"), /^Nothing is known of m1\.\n {2}No stored event has this messageId, /);
   });
 
   it("was taken, but is not kept any more", async () => {
@@ -154,7 +157,7 @@ describe("what became of a call", () => {
     await d.clock.advance("10m");
     assert.match(
       await explain(d, "m1"),
-      /^A call from website was taken \S+Z \(10m ago\)\.\n {2}Its event is no longer stored, so none of its deliveries is waiting: /,
+      /^A call from website was accepted \S+Z \(10m ago\)\.\n {2}Its event is no longer stored, so none of its deliveries is waiting: /,
     );
   });
 });

@@ -47,7 +47,7 @@ describe("a test call", () => {
       messageId: json.messageId,
     });
     const text = await explain(d, json.messageId);
-    assert.match(text, /^A track call of user fairlead:test from fairlead:test was taken /);
+    assert.match(text, /^A track call of user fairlead:test from fairlead:test was accepted /);
     assert.match(text, /^ {2}crm: delivered /m);
     assert.match(text, /^ {2}erp: does not get it, because it is a test of another destination\.$/m);
     assert.match(text, /^ {2}off: does not get it, because it is a test of another destination\.$/m);

@@ -47,9 +47,15 @@ export function blocksOfPage(path: string, markdown: string): readonly Block[] {
   return blocksOfMarkdown(markdown).map((block) => ({ ...block, path, kind: "page" }));
 }
 
+/** A key of YAML. */
+const COMMENTED_OUT = /^\s*[a-z]\w*:(?: |$)/;
+
 /** The comments that have a line of their own in YAML or a Makefile, and what `make` says about a task. */
 export function blocksOfComments(path: string, file: string): readonly Block[] {
-  const lines = file.split("\n").map((line) => /^\s*# ?(.*)$/.exec(line)?.[1] ?? / ## (.*)$/.exec(line)?.[1] ?? "");
+  const texts = file
+    .split("\n")
+    .map((line) => /^\s*#(?:\s*# )* ?(.*)$/.exec(line)?.[1] ?? / ## (.*)$/.exec(line)?.[1] ?? "");
+  const lines = texts.map((text) => (COMMENTED_OUT.test(text) ? "" : text));
   return blocksOfMarkdown(lines.join("\n")).map((block) => ({ ...block, path, kind: "comment" }));
 }
 

@@ -167,19 +167,19 @@ describe("the report of an import, in words", () => {
     const ended: Ended = { kind: "complete", tally: { ...tally, accepted: 90, duplicate: 7, refused: 3 } };
     assert.match(
       toWords(ended, about),
-      /\n {2}accepted {3}90\n {2}duplicate {2}7; the daemon already had them\n {2}refused {4}3; they are in events\.jsonl\.refused, each with why$/,
+      /\n {2}accepted {3}90\n {2}duplicate {2}7; the daemon already had them\n {2}refused {4}3; events\.jsonl\.refused lists them with the reasons$/,
     );
     assert.match(toWords(ended, { ...about, refusedFile: null }), /\n {2}refused {4}3$/);
   });
 
   it("says from which line on, and counts its own lines", () => {
     assert.match(toWords(complete, { ...about, fromLine: 61 }), /, 40 lines from line 61 in 2s, 20 lines\/s\.\n/);
-    assert.match(toWords({ ...complete, tally: NOTHING }, { ...about, fromLine: 61 }), /, 0 lines from line 61 on/);
+    assert.match(toWords({ ...complete, tally: NOTHING }, { ...about, fromLine: 61 }), /, 0 lines from line 61 in/);
   });
 
   it("says why it stopped and how to continue", () => {
-    const why = "the import of events.jsonl was stopped after line 100: ";
-    const next = ". Run it again: what was taken is recognised for 24 hours. --from-line 101 skips it";
+    const why = "the import of events.jsonl stopped after line 100: ";
+    const next = ". To continue, run it again with --from-line 101";
     assert.equal(whyStopped(stopped, about), `${why}http://f answers 401${next}`);
     assert.equal(whyStopped({ ...stopped, why: null }, about), `${why}interrupted${next}`);
     const none = { ...stopped, tally: NOTHING };
