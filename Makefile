@@ -124,6 +124,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## daily work: check format, types a
 	$(BUN) x --bun --no-install biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	$(BUN) x --bun --no-install tsc --noEmit
 	$(BUN) x --bun --no-install tsc --noEmit -p src/dashboard
+	$(BUN) test/prose/lint.ts
 	@# Four at a time also on two cores: the tests of the binary mostly wait.
 	$(BUN) test --no-orphans --parallel=4 --timeout 120000
 	$(ON_POSTGRES) --parallel=2 $(POSTGRES_FLOWS)
@@ -163,7 +164,7 @@ example: install ## generated files: write config.example.yaml from the schema o
 reference: install ## generated files: write the generated pages of docs/reference
 	$(BUN) packaging/reference/write.ts
 
-docs: install $(SITE)/node_modules/.installed ## build the site of the manual, dist/docs (BASE=/fairlead/ for a site below a path)
+docs: install $(SITE)/node_modules/.installed ## generated files: build the site of the manual, dist/docs (BASE=/fairlead/)
 	$(BUN) $(SITE)/gather.ts
 	cd $(SITE) && BASE=$(BASE) $(abspath $(BUN)) x --bun --no-install vitepress build .
 	@echo "To read it: python3 -m http.server --bind 127.0.0.1 --directory dist/docs 8000"

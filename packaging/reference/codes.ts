@@ -118,8 +118,11 @@ const OF_OPERATORS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   ],
   unknown_source: ["The source is not in the config.", "`fairlead status` lists them."],
   unknown_destination: ["The destination is neither in the config nor in the outbox.", "`fairlead status` lists them."],
-  unknown_delivery: ["There is no delivery with this id, or not any more.", "`fairlead deliveries` lists them."],
-  unknown_deletion: ["There is no request with this id, or not any more.", "`fairlead deletions` lists them."],
+  unknown_delivery: [
+    "There is no delivery with this id, or it is no longer kept.",
+    "`fairlead deliveries` lists them.",
+  ],
+  unknown_deletion: ["There is no request with this id, or it is no longer kept.", "`fairlead deletions` lists them."],
   unknown_audience: ["The source has no audience of this name.", "`fairlead audience list` lists them."],
   unknown_trait: ["The source has no trait of this name.", "`fairlead traits list` lists them."],
   destination_in_use: [
@@ -170,7 +173,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   schema_newer: [
     "78",
     "A newer Fairlead wrote the outbox.",
-    "Start that one, or restore a copy of before the upgrade.",
+    "Start that one, or restore a copy from before the upgrade.",
   ],
   schema_unsupported: [
     "78",

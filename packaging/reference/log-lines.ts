@@ -168,7 +168,7 @@ const DELIVERIES: Lines = {
   "delivery.retrying": { level: "debug", says: "The attempt failed; the next one is due after `next=`." },
   "delivery.failed": {
     level: "error",
-    says: "All its webhooks have refused the event for good.",
+    says: "All its webhooks have finally refused the event.",
     remedy: "`fairlead deliveries --state failed` lists them. Fix the receiver, then run `fairlead replay`.",
   },
   "delivery.expired": {

@@ -17,8 +17,8 @@ export const READ_ONLY = fault("read_only", "admin.readToken is read-only; this 
 
 /**
  * Whether a request may reach the operator's API, or why not. A web page in the operator's browser can send requests to
- * loopback, but only with its own Origin, a Sec-Fetch-Site that tells of it, or a foreign Host: all are refused, except those
- * of the dashboard. A POST must be JSON, which such a page cannot send without a preflight request.
+ * loopback, but such a request has the page's Origin, a Sec-Fetch-Site, or a foreign Host. All of these are refused,
+ * except those of the dashboard. A POST must be JSON, which such a page cannot send without a preflight request.
  */
 export function checkAccess(request: Request, admin: Config["admin"]): Fault | null {
   const path = pathOf(request.url);

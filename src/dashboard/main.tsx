@@ -137,7 +137,7 @@ function Lost(): JSX.Element | null {
       {lostAt === null ? null : (
         <p class="lost">
           The daemon does not answer since {words.clockTime(new Date(lostAt).toISOString())} (
-          {words.duration(Math.max(0, now() - lostAt))}). What you see is from before. The page keeps trying.
+          {words.duration(Math.max(0, now() - lostAt))}). The page shows older data. The page keeps trying.
         </p>
       )}
     </div>

@@ -61,8 +61,8 @@ async function affectedSources(
 }
 
 /**
- * The notification that a user is to be deleted (SPEC.md 6). Its messageId is always the same, and begins with the time as
- * all ids of this server do, so that they sort by time.
+ * The notification that a user must be deleted (SPEC.md 6). Its messageId is always the same, and begins with the time
+ * as all ids of this server do, so that they sort by time.
  */
 export function makeNotice({ nth, userId }: Unnoticed, source: string, { id, sources, requestedAt }: Deletion): Event {
   const place = `${toHex(nth)}${toHex(sources.indexOf(source))}`;

@@ -50,7 +50,7 @@ export function destinationBusy(name: string): Fault {
   return fault("destination_busy", `earlier attempts for ${name} are still running; try again`, SECOND);
 }
 
-/** Events that must not be sent any more: a newer one replaces them, or their user was deleted. */
+/** Events that must no longer be sent: a newer one replaces them, or their user was deleted. */
 export type Withdrawal = {
   /** Their numbers. Their waiting deliveries become `failed`. */
   readonly events: readonly number[];

@@ -18,12 +18,12 @@ export type FactsWorld = {
   readonly sharing: Pick<Sharing, "leads"> | null;
   readonly timeline: Timeline;
   readonly lastReload: () => ConfigStatus;
-  /** The name of this machine: of daemons that share an outbox, each tells of its own config and clock. */
+  /** The name of this machine: of daemons that share an outbox, each reports its own config and clock. */
   readonly host: string;
   readonly clock: Pick<Clock, "now" | "wall">;
 };
 
-/** Everything that can be told of, as it is now. Rejects when the store fails: then nothing is known. */
+/** All current facts that can be reported. Rejects when the store fails: then nothing is known. */
 export async function gatherFacts(world: FactsWorld): Promise<readonly Fact[]> {
   return [
     ...(await ofDestinations(world)),
@@ -76,11 +76,11 @@ function withoutQueries(reason: string): string {
   return reason.replace(/[?#]\S*/g, "");
 }
 
-/** Where it is told, and where it is over. */
+/** The shares at which it is reported, and at which it is over. */
 const CROWDED = 0.8;
 const ROOMY = 0.75;
 
-/** Of daemons that share it, the one that cleans it up tells of it. */
+/** Of daemons that share it, the one that cleans it up reports it. */
 async function ofOutbox({ health, sharing, clock }: FactsWorld): Promise<Fact> {
   const fact = { kind: "outbox_nearly_full", subject: "the outbox" } as const;
   if (sharing !== null && !sharing.leads()) return { ...fact, ...NOTHING, state: "elsewhere" };
@@ -112,7 +112,7 @@ function ofConfig({ lastReload, timeline, sharing, host }: FactsWorld): Fact {
   return { ...fact, state: "bad", since: timeline.fromWall(refused.at), says, details: { reason: refused.reason } };
 }
 
-/** A certificate is told of this long before its end, or in the last third of a shorter life. */
+/** A certificate is reported this long before its end, or in the last third of a shorter life. */
 const LAST_DAYS: Ms = 14 * DAY;
 
 function ofCertificate({ key, file, validFrom, validTo }: Certificate, world: FactsWorld): Fact {

@@ -148,18 +148,18 @@ function allOf({ daemon, destinations, sources }: AllTracks): readonly Track[] {
 }
 
 type Waiting = {
-  /** Counts what waits, and notes it with the last point. Never rejects. */
+  /** Counts the waiting deliveries, and notes the count with the last point. Never rejects. */
   count(signal: AbortSignal): Promise<void>;
 };
 
 type Counted = {
-  /** What waits is not what it was. */
+  /** The number of waiting deliveries has changed. */
   readonly changed: () => void;
   /** The last point of five seconds. */
   readonly last: () => number;
 };
 
-/** Counts what waits. While the store cannot say it, the points stay empty. */
+/** Counts the waiting deliveries. While the store cannot count them, the points stay empty. */
 function createWaiting(
   { backlog, report }: SeriesWorld,
   { daemon, destinations }: AllTracks,

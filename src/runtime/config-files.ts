@@ -41,7 +41,7 @@ export function findConfigFile(given: string | undefined, places: readonly strin
   return hidden.at(-1) ?? null;
 }
 
-/** All authorities that a machine trusts, in one file, are some 200 KB. */
+/** All authorities that a machine trusts, in one file, are about 200 KB. */
 const MOST_BYTES = 1 * MB;
 
 /** Not blocking: opening a pipe that nothing writes to would wait without end. */

@@ -99,7 +99,7 @@ describe("GET /api/status", () => {
       {
         level: "warning",
         code: "daemon_silent",
-        what: "the daemon on m1 (process 7) is silent for 9s: other daemons deliver its events",
+        what: "the daemon on m1 (process 7) has been silent for 9s: other daemons deliver its events",
         since: null,
         remedy: "see its log, and start it again",
       },

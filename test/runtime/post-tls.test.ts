@@ -76,7 +76,7 @@ describe("a POST over TLS", () => {
     [
       "wrong-name",
       /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-      /^the certificate of 127\.0\.0\.1 is for another host name: write/,
+      /^the certificate of 127\.0\.0\.1 is for another host name: put a name/,
     ],
   ] as const) {
     it(`is not sent to a receiver whose certificate is ${certificate}`, async () => {

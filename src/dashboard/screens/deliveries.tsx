@@ -93,7 +93,7 @@ function Rows({ deliveries, filter, refresh, more }: RowsOf): JSX.Element {
         />
         {filter.state === "waiting" ? null : <BulkRetry filter={filter} hindered={hindered} done={refresh} />}
       </div>
-      {/* The bar stays when nothing matches any more: it says what was done. */}
+      {/* The bar stays when nothing matches: it says what was done. */}
       {deliveries.length === 0 ? (
         <Nothing more={more} />
       ) : (

@@ -170,7 +170,7 @@ function Requests({ one: { requests, destination } }: { readonly one: Detail }):
   return (
     <Section title="Request" note="By the config in force; *** stands for what it keeps secret.">
       {requests.length === 0 ? (
-        <Empty title={`${destination} is not in the config any more`}>
+        <Empty title={`${destination} is no longer in the config`}>
           Put it back, or move its deliveries to another one.
         </Empty>
       ) : (

@@ -109,9 +109,7 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
             ))}
           </Table>
         )}
-        {forgotten.length > 0 ? (
-          <p class="quiet">Not known any more: what became of it at {forgotten.join(", ")}.</p>
-        ) : null}
+        {forgotten.length > 0 ? <p class="quiet">The result is no longer known for {forgotten.join(", ")}.</p> : null}
       </Section>
       {deliveries[0] ? <Call id={deliveries[0].id} /> : null}
       {skipped.length === 0 ? null : (

@@ -83,7 +83,7 @@ function List({ rejected }: { readonly rejected: Rejections }): JSX.Element {
   );
 }
 
-/** Refusals have no name of their own. The key keeps one that is open open when newer ones come. */
+/** Refusals have no name of their own. The key keeps a card open when newer refusals arrive. */
 function keyOf({ at, source, code, sample }: Rejection, seen: Map<string, number>): string {
   const key = JSON.stringify([at, source, code, sample]);
   const nth = seen.get(key) ?? 0;

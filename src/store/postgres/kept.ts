@@ -67,7 +67,7 @@ export type Kept = {
   rowsUp(after: Name, upTo: number, limit: number): Promise<readonly ListedDelivery[]>;
   /** The same backwards, down to the event `floor`. */
   rowsDown(before: Name, floor: number, limit: number): Promise<readonly ListedDelivery[]>;
-  /** The body of a delivery; `{}` if it is not kept any more. */
+  /** The body of a delivery; `{}` if it is no longer kept. */
   body(place: Name): Promise<string>;
   /** The waiting deliveries of these events, by number; bits come before rows. */
   waitingOf(events: readonly number[]): Promise<readonly Waiting[]>;

@@ -12,7 +12,7 @@ const MOST_BODY = 2 * MB;
 const MOST_READ = MOST_BODY / 4;
 
 /**
- * Reads the waiting deliveries of a destination in the streams that this daemon holds, in the order in which they are to be
+ * Reads the waiting deliveries of a destination in the streams that this daemon holds, in the order in which they must be
  * sent. Damaged ones are reported and skipped: they must not be sent, and must not block the others.
  */
 export function createReadQueue(engine: Engine): ReadQueue {

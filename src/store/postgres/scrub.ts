@@ -93,8 +93,8 @@ const PROBE = `
 
 function notAllowed(role: string): Error {
   return new Error(
-    `the role ${role} may not VACUUM the tables of the outbox, so deletions that erase end only after their owner has run ` +
-      `VACUUM (FREEZE) ${TABLES.join(", ")}; or make the role a member of the owner, or, from PostgreSQL 17 on, ` +
+    `the role ${role} may not VACUUM the tables of the outbox, so deletions that erase cannot finish. Run ` +
+      `VACUUM (FREEZE) ${TABLES.join(", ")} as their owner; or make the role a member of the owner, or, from PostgreSQL 17 on, ` +
       "run fairlead migrate --as OWNER, which grants it MAINTAIN",
   );
 }

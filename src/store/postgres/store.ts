@@ -103,7 +103,7 @@ type Listeners = {
 };
 
 function createListeners(): Listeners {
-  // What is told before the daemon listens is not lost.
+  // Changes from before the daemon listens are not lost.
   const told: StoreChange[] = [];
   let hear = (change: StoreChange): void => void told.push(change);
   let sending = (): readonly string[] => [];
@@ -240,7 +240,7 @@ function createIntakes(engine: Engine, { suppression, notices, room, caughtUp }:
   });
 }
 
-/** Beats and reads the news until it is stopped. The first beat takes what waits without a holder. */
+/** Beats and reads the news until it is stopped. The first beat takes the streams without a holder. */
 async function startRounds({
   clock,
   news,

@@ -238,7 +238,7 @@ async function requireRoom({ disk, freeDisk, path, target, bytes, schema, newest
   const spared = freeDisk > 0 ? `, of which outbox.freeDisk reserves ${formatSize(freeDisk)}` : "";
   throw new NoRoom(
     `it must be upgraded (schema ${schema} to ${newest}), and the copy that is made before that, ${target}, ` +
-      `needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free there${spared}; make room, or copy it elsewhere with the ` +
+      `needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free there${spared}; make room. Or copy it elsewhere with the ` +
       "Fairlead that wrote it (fairlead backup FILE), and then start once with fairlead serve --no-copy",
   );
 }

@@ -63,7 +63,7 @@ export function createErase(db: Database, { tables: { counts, kept, openSegments
 
   return function erase(tx, wish, after) {
     const { segments, rows, next } = walk(kept, { upTo: Number.MAX_SAFE_INTEGER, open: false }, after);
-    // A damaged segment may still hold their events, so it counts as `left`. The others are erased all the same.
+    // A damaged segment may still hold their events, so it counts as `left`. The others are erased anyway.
     const inSegments = segments.map(
       ({ first }) => orReport(report, "erase users", () => eraseIn(first, wish)) ?? { done: 0, left: true },
     );

@@ -9,7 +9,7 @@ import { type Database, isDamaged, messageOf, type Statement } from "./driver.ts
 /** Rows checked in one step, which has to stay short. */
 const STEP_ROWS = 500;
 /**
- * The pause between two steps of some 4 ms, and between two rounds. A round over a million deliveries takes 67 minutes, and four
+ * The pause between two steps of about 4 ms, and between two rounds. A round over a million deliveries takes 67 minutes, and four
  * seconds of processor time.
  */
 const STEP_EVERY: Ms = 2 * SECOND;
@@ -51,7 +51,7 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
   async function step(walk: Walk): Promise<"more" | "end"> {
     try {
       const { missed, end } = walk.next();
-      if (missed > 0) await repair(walk.index(), `it does not find at least ${missed} waiting deliveries`);
+      if (missed > 0) await repair(walk.index(), `it misses waiting deliveries (at least ${missed})`);
       return end ? "end" : "more";
     } catch (error) {
       walk.restart();

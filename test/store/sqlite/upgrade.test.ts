@@ -124,7 +124,7 @@ describe("the copy that is kept before an upgrade", () => {
       assert.ok(error.message.includes(wanted), error.message);
       assert.match(
         error.message,
-        /64MB are free there, of which outbox\.freeDisk reserves 64MB; make room, or copy it/,
+        /64MB are free there, of which outbox\.freeDisk reserves 64MB; make room\. Or copy it/,
       );
       assert.match(error.message, /then start once with fairlead serve --no-copy$/);
       return true;
