@@ -11,9 +11,9 @@ BUN := $(or $(PATH_BUN),.tools/node_modules/.bin/bun)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 # The flags of every binary; the tests that compile use them as well.
-# --bytecode, --splitting   halve the time of a start: nothing is parsed, and a command loads only the modules that it needs
-# --no-compile-autoload-*   keep the binary from running code in the folder where it is started
-# --define __dirname        keeps the path of this folder out of the binary; better-sqlite3 names it and does not need it
+# --bytecode, --splitting   halve the time of a start: nothing is parsed, and a command loads only the modules that it needs.
+# --no-compile-autoload-*   keep the binary from running code in the folder where it is started.
+# --define __dirname        keeps the path of this folder out of the binary; better-sqlite3 names it and does not need it.
 COMPILE := build --compile --bytecode --format=esm --splitting --no-compile-autoload-dotenv --no-compile-autoload-bunfig --define __dirname=undefined
 BUILT_AT := --define FAIRLEAD_BUILT_AT=$(or $(SOURCE_DATE_EPOCH),0)
 SOURCES := $(shell find src) config.example.yaml $(wildcard docs/reference/config/*.md) package.json bun.lock tsconfig.json Makefile
@@ -49,15 +49,18 @@ SHIPPING_BUN := $(if $(filter $(BUN_VERSION),$(shell bun --version 2>/dev/null))
 SHIP := COMPILE="$(COMPILE) $(BUILT_AT)" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(SHIPPING_BUN)
 
 RELEASE := dist/release
+MINISIGN_PUBLIC := packaging/minisign.pub
 IMAGE := ghcr.io/fairlead/fairlead
 IMAGES := amd64 arm64
 
 INSTALLED := node_modules/.installed
+# What builds the site has packages of its own, which nothing else installs.
+SITE := packaging/site
 OWN_BUN := .tools/bun-$(BUN_VERSION)
 OWN_DENO := .tools/deno/installed-$(DENO_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help install build dist deb rpm image sbom release sign verify-release publish-github publish-npm publish-image client run demo test prose test-long fuzz simulate bench example reference format clean
+.PHONY: help install build dist deb rpm image sbom release sign verify-release publish-github publish-npm publish-image client run demo test prose test-long fuzz simulate bench example reference docs format clean
 .DELETE_ON_ERROR:
 
 help: ## daily work: list these tasks
@@ -92,10 +95,10 @@ release: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN
 
 sign: ## releases: sign the sums of a release (MINISIGN_KEY=file)
 	minisign -S -s "$(MINISIGN_KEY)" -t "fairlead $(VERSION)" -m $(RELEASE)/SHA256SUMS
-	minisign -V -p packaging/minisign.pub -m $(RELEASE)/SHA256SUMS
+	minisign -V -q -p $(MINISIGN_PUBLIC) -m $(RELEASE)/SHA256SUMS
 
 verify-release:
-	cd $(RELEASE) && sha256sum --check --quiet SHA256SUMS && minisign -V -p $(CURDIR)/packaging/minisign.pub -m SHA256SUMS
+	cd $(RELEASE) && sha256sum --check --quiet SHA256SUMS && minisign -V -q -p $(abspath $(MINISIGN_PUBLIC)) -m SHA256SUMS
 
 publish-github: verify-release ## releases: publish a signed release on GitHub, with gh (VERSION=0.2.0)
 	gh release create "v$(VERSION)" --verify-tag --title "Fairlead $(VERSION)" --notes-file $(RELEASE)-notes.md $(RELEASE)/*
@@ -121,6 +124,7 @@ test: build $(if $(PATH_DENO),,$(OWN_DENO)) ## daily work: check format, types a
 	$(BUN) x --bun --no-install biome ci $(if $(MAKE_TERMOUT),,--colors=off) .
 	$(BUN) x --bun --no-install tsc --noEmit
 	$(BUN) x --bun --no-install tsc --noEmit -p src/dashboard
+	$(BUN) test/prose/lint.ts
 	@# Four at a time also on two cores: the tests of the binary mostly wait.
 	$(BUN) test --no-orphans --parallel=4 --timeout 120000
 	$(ON_POSTGRES) --parallel=2 $(POSTGRES_FLOWS)
@@ -140,7 +144,7 @@ test-long: build $(if $(PATH_DENO),,$(OWN_DENO)) ## longer tests: faults, kills,
 	$(BUN) test --no-orphans --parallel=2 --timeout 120000 $(LONG_TESTS)
 	$(BUN) test --no-orphans ./test/browser/*.browser.ts
 	$(ON_POSTGRES) --parallel=2 $(ALL_POSTGRES_FLOWS)
-	$(DENO_TEST) --ignore=test/binary,test/bench test
+	$(DENO_TEST) --ignore=test/binary,test/bench,test/packaging test
 
 simulate: install ## longer tests: run the daemon in a simulated world (SEED=1 STEPS=9999, TRACE=file)
 	@SEED=$(SEED) STEPS=$(STEPS) SHARED=$(SHARED) TRACE=$(TRACE) $(BUN) test/simulate/simulate.ts
@@ -160,11 +164,16 @@ example: install ## generated files: write config.example.yaml from the schema o
 reference: install ## generated files: write the generated pages of docs/reference
 	$(BUN) packaging/reference/write.ts
 
+docs: install $(SITE)/node_modules/.installed ## generated files: build the site of the manual, dist/docs (BASE=/fairlead/)
+	$(BUN) $(SITE)/gather.ts
+	cd $(SITE) && BASE=$(BASE) $(abspath $(BUN)) x --bun --no-install vitepress build .
+	@echo "To read it: python3 -m http.server --bind 127.0.0.1 --directory dist/docs 8000"
+
 format: install ## daily work: format all files as `make test` expects
 	$(BUN) x --bun --no-install biome check --write .
 
 clean: ## daily work: remove everything that these tasks have made
-	rm -rf dist .run .tools node_modules
+	rm -rf dist .run .tools node_modules $(SITE)/node_modules $(SITE)/pages
 
 # The dashboard, bundled into the module that the daemon loads.
 dist/dashboard.js: $(shell find src/dashboard src/wire) src/model/rules.ts packaging/page.ts package.json bun.lock | $(INSTALLED)
@@ -178,6 +187,10 @@ dist/fairlead: $(SOURCES) dist/dashboard.js | $(INSTALLED)
 
 $(INSTALLED): package.json bun.lock $(if $(PATH_BUN),,$(OWN_BUN))
 	$(BUN) install --frozen-lockfile
+	@touch $@
+
+$(SITE)/node_modules/.installed: $(SITE)/package.json $(SITE)/bun.lock | $(INSTALLED)
+	cd $(SITE) && $(abspath $(BUN)) install --frozen-lockfile
 	@touch $@
 
 # npm may be configured to skip install scripts. Bun's script is then run here.

@@ -10,7 +10,7 @@
 # FAIRLEAD_PUBLIC_KEY: the minisign key to check with, for a mirror that signs its own sums.
 set -eu
 
-VERSION=0.1.0
+VERSION=0.2.0
 # `make release` puts the project's public key here, from packaging/minisign.pub. In the repository it is empty.
 PUBLIC_KEY=
 
@@ -224,7 +224,8 @@ install_files() {
     mv unit fairlead.service
   fi
   # Before anything is replaced.
-  ./fairlead version >/dev/null || fail "the program does not run on this machine, see above: nothing was installed"
+  ./fairlead version >/dev/null ||
+    fail "the program does not run on this machine, see above: nothing was installed. Alpine needs: apk add libstdc++"
   list_files | while read -r path from; do put "$prefix/$path" "$from"; done
   say_next
 }

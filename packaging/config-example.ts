@@ -18,9 +18,9 @@ const HEAD = `\
 # comes from. An editor finds most mistakes as you write: keep the first line, and save the output of \`fairlead schema\`
 # beside this file as fairlead.schema.json.
 #
-# Any text may contain references, so that the file need not hold secrets:
+# Any text may contain references, so that secrets can stay out of the file:
 #
-${REFERENCE_FORMS.map(([form, meaning]) => `#   ${form.padEnd(21)} ${meaning}`).join("\n")}
+${REFERENCE_FORMS.map(([form, meaning]) => `#     ${form.padEnd(21)} ${meaning}`).join("\n")}
 #
 # Inside { } and [ ] a text with a reference must be in quotes. Durations are written 250ms, 5s, 10m, 4h, 30d or 1h30m,
 # and sizes 512MB or 1.5GB, in powers of 1,024 (1GiB is the same as 1GB).

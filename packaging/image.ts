@@ -21,7 +21,7 @@ const USER = 65_532;
 const SECOND = 1_000_000_000;
 
 /** What an engine has to know of the image. It has no shell. */
-const CONFIG = {
+export const CONFIG = {
   User: `${USER}:${USER}`,
   Env: [
     "PATH=/usr/bin",

@@ -1,6 +1,6 @@
 /**
- * Puts the whole daemon together; the only file that sees every part. Everything of the machine comes in through `Ports`, so
- * that a test runs all of this with a false clock, false chance and a false network.
+ * Puts the whole daemon together; the only file that sees every part. The machine comes in through `Ports`, so a test
+ * can run all of this with a fake clock, fake randomness and a fake network.
  */
 import { createAccept } from "./accept/accept.ts";
 import { createArrivals } from "./accept/arrivals.ts";
@@ -99,17 +99,20 @@ export function createApp(initial: Config, ports: Ports): App {
 }
 
 const UNTRUSTED_PROXY_HINT =
-  "it sends X-Forwarded-For, which is not believed: if it is your proxy, list it in ingest.trustedProxies, " +
-  "or all calls of pages and apps have its address";
+  "it sends X-Forwarded-For, which is ignored: if it is your proxy, list it in ingest.trustedProxies; " +
+  "otherwise all calls of pages and apps have its address";
 
-/** The config in force, and what is prepared from it. Functions, because a reload replaces both. */
+/** The config in force, and the ingestion door made from it. Both are functions, because a reload replaces them. */
 type Current = { readonly config: () => Config; readonly door: () => Door };
 
 type Daemon = {
   readonly addresses: Addresses;
   readonly deliver: Deliver;
   readonly vitals: App["vitals"];
-  /** The steps of a reload that can fail: they come before the new config counts. Answers what `applyDestinations` needs. */
+  /**
+   * The steps of a reload that can fail. They run before the new config is in force. Answers what `applyDestinations`
+   * needs.
+   */
   prepareReload(next: Config): Promise<readonly DeliveryCount[]>;
   /** Delivers to the destinations of the config in force. */
   applyDestinations(counts: readonly DeliveryCount[]): void;
@@ -117,8 +120,8 @@ type Daemon = {
 };
 
 /**
- * What all the wiring needs. `stopping` is aborted when the daemon begins to stop, and `closing` once nothing is written any
- * more: until then the janitor makes room for what is.
+ * What all the wiring needs. `stopping` is aborted when the daemon begins to stop; `closing` when nothing is written
+ * any longer. Until then the janitor makes room for writes.
  */
 type Context = Current & { readonly ports: Ports; readonly stopping: AbortSignal; readonly closing: AbortSignal };
 
@@ -133,7 +136,7 @@ type Parts = {
   readonly handles: Handles;
 };
 
-/** Starts what takes calls in, delivers them and cleans up; the order of both start and stop is here. */
+/** Starts ingestion, delivery and cleaning. The order of both start and stop is here. */
 async function startDaemon(current: Current, ports: Ports): Promise<Daemon> {
   const stopping = new AbortController();
   const closing = new AbortController();
@@ -206,7 +209,7 @@ function aboutOf({ random, version, host = "", pid, clock }: Ports): DaemonAbout
 }
 
 /**
- * Gives each part what it asks for. A call comes in through `ingest`, goes through `accept` into the store and on to
+ * Gives each part what it needs. A call comes in through `ingest`, goes through `accept` into the store and on to
  * `deliver`, whose settlements go back into the store.
  */
 function wire(store: Store, storedClocks: readonly StoredClock[], context: Context): Parts {
@@ -218,7 +221,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const live = createLive({ clock, timeline: store.timeline, random, closing });
   const { waitingBytes, limits } = wireLimits(store, clock, report);
   const settle = waitingBytes.noting(store.settle);
-  // What is made below is made before anything is delivered.
+  // Everything below is created before anything is delivered.
   const givenUp: Notifying["givenUp"] = (...ended) => notifying.givenUp(...ended);
   const observer = observeBy([arrivals, activity, series, live, waitingBytes, { givenUp }]);
   const rejections = createRejections({ clock, timeline: store.timeline, observer, report });
@@ -226,7 +229,7 @@ function wire(store: Store, storedClocks: readonly StoredClock[], context: Conte
   const deliver = createDeliver({
     readQueue: store.readQueue,
     settle(delivery, settlement) {
-      // A deletion goes on once its notices are settled.
+      // A deletion continues when its notices are settled.
       if (delivery.type === "delete" && settlement.state !== "waiting") users.deletion.settled();
       return settle(delivery, settlement);
     },
@@ -281,7 +284,7 @@ function servedWebhooks(config: Config, { health, deliver }: Served): readonly W
   }));
 }
 
-/** What sources may send, and how much of it may wait. */
+/** The limits of sources: their rates, and how much of theirs may wait. */
 function wireLimits({ readQueue, backlog, sharing }: Store, clock: Clock, report: Report) {
   const waitingBytes = createWaitingBytes({ readQueue, backlog, clock, report });
   const { of, countAnew } = waitingBytes;
@@ -291,7 +294,7 @@ function wireLimits({ readQueue, backlog, sharing }: Store, clock: Clock, report
 
 type Told = { readonly accept: Accept; readonly health: Health; readonly deliver: Deliver };
 
-/** Who hears of trouble, and the tests of operators. Both go through `accept`. */
+/** Notifications about trouble, and test calls of operators. Both go through `accept`. */
 function wireNotifying(store: Store, { accept, health, deliver }: Told, { config, ports }: Context) {
   const { clock, random, report, lastReload, host = "" } = ports;
   const { pauses } = deliver;
@@ -368,7 +371,7 @@ function wireAdmin(store: Store, parts: AdminParts, { config, ports }: Context):
     lastReload: ports.lastReload,
     configText: ports.configText,
     metrics: ports.metrics,
-    // Separate from those of ingestion: the operator's requests are read however much comes in there.
+    // Separate from ingestion's: the operator's requests are read, however much traffic ingestion has.
     bodies: createBodies(clock),
     streams: createStreams(clock),
     pauses: deliver.pauses,

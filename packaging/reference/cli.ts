@@ -86,7 +86,12 @@ const CONNECTION = /connection|daemon/i;
 function groupPage(heading: string, commands: readonly CommandRow[]): string {
   const all = commands.flatMap(listCommands);
   const names = all.map(({ path }) => `fairlead ${path.join(" ")}`);
-  return page(SOURCE, `# ${heading}`, ...(all.length > 4 ? [contents(names)] : []), ...all.flatMap(commandParts));
+  return page(
+    SOURCE,
+    `# Commands: ${heading}`,
+    ...(all.length > 4 ? [contents(names)] : []),
+    ...all.flatMap(commandParts),
+  );
 }
 
 function commandParts(row: CommandRow): readonly string[] {

@@ -91,7 +91,7 @@ const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   ],
   store_full: [
     "The outbox has reached `outbox.maxSize`, or its disk `outbox.freeDisk`. Delivery goes on.",
-    "Retry. The operator makes room: [the outbox](../operate/outbox.md).",
+    "Retry. The operator makes room: [the outbox](../operate/outbox.md#when-the-outbox-is-full).",
   ],
   store_failed: ["The outbox cannot be read or written.", "Retry. The operator's log says why."],
   outbox_gone: [
@@ -118,8 +118,11 @@ const OF_OPERATORS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   ],
   unknown_source: ["The source is not in the config.", "`fairlead status` lists them."],
   unknown_destination: ["The destination is neither in the config nor in the outbox.", "`fairlead status` lists them."],
-  unknown_delivery: ["There is no delivery with this id, or not any more.", "`fairlead deliveries` lists them."],
-  unknown_deletion: ["There is no request with this id, or not any more.", "`fairlead deletions` lists them."],
+  unknown_delivery: [
+    "There is no delivery with this id, or it is no longer kept.",
+    "`fairlead deliveries` lists them.",
+  ],
+  unknown_deletion: ["There is no request with this id, or it is no longer kept.", "`fairlead deletions` lists them."],
   unknown_audience: ["The source has no audience of this name.", "`fairlead audience list` lists them."],
   unknown_trait: ["The source has no trait of this name.", "`fairlead traits list` lists them."],
   destination_in_use: [
@@ -170,7 +173,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   schema_newer: [
     "78",
     "A newer Fairlead wrote the outbox.",
-    "Start that one, or restore a copy of before the upgrade.",
+    "Start that one, or restore a copy from before the upgrade.",
   ],
   schema_unsupported: [
     "78",
@@ -185,7 +188,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   schema_missing: [
     "78",
     "PostgreSQL: there are no tables, and the role may not create them.",
-    "`fairlead migrate --as OWNER`: [the database](../cluster/database.md).",
+    "`fairlead migrate --as OWNER`: [an outbox on PostgreSQL](../operate/postgres.md).",
   ],
   schema_older: [
     "78",
@@ -196,7 +199,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   copy_unfinished: [
     "78",
     "`fairlead copy-outbox` was interrupted.",
-    "Run it again: it continues. [Moving an outbox](../cluster/moving.md).",
+    "Run it again: it continues. [Move an outbox](../operate/postgres.md#move-an-outbox-to-postgresql-or-back).",
   ],
   server_too_old: ["78", "The server is older than PostgreSQL 14.", "Upgrade it."],
   daemons_older: [
@@ -214,7 +217,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   outbox_is_database: [
     "2",
     "The command is for a file, and the config has `outbox.url`.",
-    "See [the database](../cluster/database.md).",
+    "See [an outbox on PostgreSQL](../operate/postgres.md).",
   ],
   outbox_in_use: [
     "1",

@@ -117,7 +117,7 @@ function valueParts(): readonly string[] {
     prose(`An anchor (\`&name\`) marks a value. An alias (\`*name\`) below it in the same file stands for that value. A merge key
       (\`<<: *name\`) brings the keys of a map: the map's own keys win, and of several maps (\`<<: [*a, *b]\`) the first. What only
       aliases use can stand at the top of the file under a key that begins with \`x-\`.`),
-    prose("Any text may contain references, so that the file need not hold secrets:"),
+    prose("Any text may contain references, so that secrets can stay out of the file:"),
     table(["reference", "value"], REFERENCE_FORMS.map(referenceRow)),
     prose(`Inside \`{ }\` and \`[ ]\` a text with a reference must be in quotes. A reference to something that is missing is an
       error. A secret file, or a config with a secret in it, that every user can read causes a warning. So does \`$NAME\` or

@@ -42,12 +42,12 @@ const DAEMON: Lines = {
   "daemon.database_doubtful": {
     level: "warning",
     says: "A setting of the PostgreSQL server may lose or delay acknowledged calls: `code=`, `reason=`.",
-    remedy: "See [the checks at the start](../cluster/database.md#what-the-start-checks).",
+    remedy: "See [the checks at the start](../operate/postgres.md#what-the-start-checks).",
   },
   "daemon.unserved": {
     level: "warning",
     says: "Deliveries wait for a destination that is removed or disabled.",
-    remedy: "Move or discard them: [deliveries](../operate/deliveries.md).",
+    remedy: "Move or discard them: [destinations that are gone](../operate/gone.md).",
   },
   "daemon.untrusted_proxy": {
     level: "warning",
@@ -62,12 +62,12 @@ const DAEMON: Lines = {
   "daemon.copying_outbox": {
     level: "info",
     says: "A copy of the outbox is made at `to=` before the first step of a migration.",
-    remedy: "The copy stays until you remove it: [upgrade](../operate/upgrade.md).",
+    remedy: "The copy stays until you remove it: [upgrade](../operate/upgrade.md#the-copy-before-an-upgrade).",
   },
   "daemon.outbox_copied": {
     level: "info",
     says: "A copy of an outbox that is gone was downloaded: `bytes=`.",
-    remedy: "Restore it: [the outbox](../operate/outbox.md).",
+    remedy: "Restore it: [an outbox that is gone](../operate/outbox.md#an-outbox-that-is-gone).",
   },
   "daemon.stuck": {
     level: "error",
@@ -146,7 +146,7 @@ const DELIVERIES: Lines = {
   "attempt.failed": {
     level: ["warning", "error"],
     says: "A webhook did not accept an event: `outcome=`, `status=`, `reason=`. An error for `timeout` and `untrusted`.",
-    remedy: "Look up the outcome: [attempts that fail](../operate/deliveries.md).",
+    remedy: "Look up the outcome: [attempts that fail](../operate/attempts.md).",
   },
   "attempt.delivered": { level: "debug", says: "A webhook accepted an event." },
   "attempt.released": { level: "debug", says: "The daemon stopped before the answer came. The attempt is repeated." },
@@ -168,7 +168,7 @@ const DELIVERIES: Lines = {
   "delivery.retrying": { level: "debug", says: "The attempt failed; the next one is due after `next=`." },
   "delivery.failed": {
     level: "error",
-    says: "All its webhooks have refused the event for good.",
+    says: "All its webhooks have finally refused the event.",
     remedy: "`fairlead deliveries --state failed` lists them. Fix the receiver, then run `fairlead replay`.",
   },
   "delivery.expired": {
@@ -243,13 +243,13 @@ const STORE: Lines = {
   "store.full": {
     level: "error",
     says: "Calls are refused: `bound=outbox.maxSize` or `bound=outbox.freeDisk`.",
-    remedy: "See [the outbox](../operate/outbox.md).",
+    remedy: "See [when the outbox is full](../operate/outbox.md#when-the-outbox-is-full).",
   },
   "store.open": { level: "info", says: "Calls are accepted again." },
   "store.gone": {
     level: "error",
     says: "The outbox was removed, replaced or cut short while the daemon runs. Calls are refused.",
-    remedy: "Do not stop the daemon. See [the outbox](../operate/outbox.md).",
+    remedy: "Do not stop the daemon. See [an outbox that is gone](../operate/outbox.md#an-outbox-that-is-gone).",
   },
   "store.rescued": {
     level: "error",

@@ -51,7 +51,7 @@ const GROUPS: readonly (readonly [title: string, names: RegExp])[] = [
 ];
 
 function metricRow({ name, type, labelNames, help }: Metric): readonly string[] {
-  return [code(name), type, unitOf(name), labelNames.map(code).join(" "), escaped(help)];
+  return [code(name), type, unitOf(name), labelNames.map(code).join(", "), escaped(help)];
 }
 
 /** By Prometheus' rules, the name says the unit. */

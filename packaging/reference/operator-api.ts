@@ -136,12 +136,17 @@ function indexPage(pages: readonly Page[]): string {
 function routesPage({ title, routes }: Page, own: readonly string[], schemas: Schemas): string {
   return page(
     SOURCE,
-    `# ${title}`,
-    ...(routes.length + own.length > 4 ? [contents([...routes.map((one) => one.title), ...own])] : []),
+    `# The operator's API: ${title.toLowerCase()}`,
+    ...(isLong(routes.length + own.length) ? [contents([...routes.map((one) => one.title), ...own])] : []),
     "[Shapes](shapes.md) has the other named types, [the index](index.md#refusals) the refusals of every route.",
     ...routes.flatMap(routeParts),
     ...own.flatMap((name) => shapeParts(name, schemas)),
   );
+}
+
+/** Whether a page has contents of its own. The index lists all routes anyway. */
+function isLong(headings: number): boolean {
+  return headings > 4 && headings < 9;
 }
 
 function routeParts({ title, operation }: Named): readonly string[] {

@@ -23,11 +23,12 @@ export type AcceptWorld = {
 /** The most characters of bodies that wait for their commit. Without a bound, a slow disk would let them fill the memory. */
 const MOST_UNCOMMITTED = 32 * MB;
 
-const OVERLOADED = fault("overloaded", "calls come faster than the disk can take them; try again", SECOND);
+const OVERLOADED = fault("overloaded", "calls arrive faster than the disk can store them; try again", SECOND);
 
 /**
- * The only way in, for calls, audiences and deletions alike: routes each event, writes its body once, makes all of them durable
- * in one commit, and hands their deliveries on. The caller may answer 2xx once this answers receipts, not before.
+ * The only way in, for calls, audiences and deletions alike. It routes each event, writes its body once, makes all of
+ * them durable in one commit, and hands their deliveries over to delivery. A caller may answer 2xx only after this has
+ * returned receipts.
  */
 export function createAccept({ config, append, enqueue, observer, report }: AcceptWorld): Accept {
   let uncommitted = 0;
@@ -38,7 +39,7 @@ export function createAccept({ config, append, enqueue, observer, report }: Acce
     const templates = templatesOf(destinations);
     const entries = templates ? routed.map((entry) => withPayloads(entry, templates, report)) : routed;
     const size = entries.reduce((sum, { body }) => sum + body.length, 0);
-    // One request alone is always accepted, whatever its size.
+    // A single request is always accepted, whatever its size.
     if (uncommitted > 0 && uncommitted + size > MOST_UNCOMMITTED) return OVERLOADED;
     uncommitted += size;
     let receipts: Awaited<ReturnType<Append>>;
@@ -55,13 +56,13 @@ export function createAccept({ config, append, enqueue, observer, report }: Acce
   };
 }
 
-/** Routes an event and writes its body: what is stored of it, who gets it, and which rule keeps it from the others. */
+/** Routes an event and writes its body: what is stored, who gets it, and which rule excludes the others. */
 function prepare(event: Event, source: string, destinations: readonly Destination[]): Entry {
   const { deliverTo, skipped } = route(event, source, destinations);
   return { source, event, body: writeBody(event), deliverTo, skipped };
 }
 
-/** Adds what the caller knows of an event beside the event itself. */
+/** Adds what the caller knows about an event beyond the event itself. */
 function withExtra(entry: Entry, extra: Extra | undefined, destinations: readonly Destination[]): Entry {
   const { alsoTo = [], testOf, notification, ...rest } = extra ?? {};
   if (notification !== undefined) {
@@ -82,8 +83,8 @@ function routeTest(destination: string, destinations: readonly Destination[]): R
 type Committed = { readonly entries: readonly Entry[]; readonly receipts: readonly Receipt[]; readonly report: Report };
 
 /**
- * Answers how many are on the disk now, repeats included. An event that no destination gets is reported with the rules that
- * decided: it must not vanish silently.
+ * Counts the events that are durable now, repeats included. An event that no destination gets is reported with the
+ * rules that decided so: it must not vanish silently.
  */
 function reportAccepted(source: string, { entries, receipts, report }: Committed): number {
   const types: EventType[] = [];

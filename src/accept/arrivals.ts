@@ -5,7 +5,7 @@ import type { Arrivals } from "../model/status.ts";
 import type { Timeline } from "../model/timeline.ts";
 import type { At } from "../model/units.ts";
 
-/** What has come in lately from each source, in memory: for the operator, who asks now and then. */
+/** The recent arrivals of each source, in memory, for the operator's status. */
 export type ArrivalCounter = Arrivals & Pick<Observer, "accepted">;
 
 export function createArrivals(clock: Clock, timeline: Pick<Timeline, "toWall">): ArrivalCounter {

@@ -10,10 +10,10 @@ import type { Rewrite, WaitingDeliveries } from "../model/waiting-deliveries.ts"
 import { bodyOf } from "../webhook/body.ts";
 import { fieldsOf, render } from "../webhook/template.ts";
 
-/** By destination, for calls and for notices that a user is to be deleted; null: the specification's body. */
+/** By destination, for calls and for delete notifications; null: the default body. */
 type Templates = ReadonlyMap<string, Pick<Destination, "template" | "noticeTemplate">>;
 
-// Asked for each request. A reload makes a new list.
+// Cached, because every request needs it. A reload makes a new list.
 const known = new WeakMap<readonly Destination[], Templates | null>();
 
 /** The templates by destination; null if there are none. */

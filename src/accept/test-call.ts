@@ -8,12 +8,12 @@ export type TestWorld = { readonly accept: Accept; readonly clock: Pick<Clock, "
 
 const SUPPRESSED = fault(
   "user_suppressed",
-  `the user of test calls was deleted: fairlead deletions unsuppress ${TEST_NAME} lets them through again`,
+  `the user of test calls was deleted: fairlead deletions unsuppress ${TEST_NAME} allows them again`,
 );
 
 /**
- * Makes the test calls of an operator. They go the way of all calls, to one destination: an answer proves the URL, the
- * signature and the receiver. Their source is none of the config, so that no source seems to have sent what it did not.
+ * Makes the test calls of an operator. They take the way of all calls, to one destination, so an answer proves the URL,
+ * the signature and the receiver. Their source is not in the config: no real source appears to have sent them.
  */
 export function createSendTest({ accept, clock, random }: TestWorld): SendTest {
   return async function sendTest(destination) {
@@ -30,7 +30,7 @@ export function createSendTest({ accept, clock, random }: TestWorld): SendTest {
     const [receipt] = receipts;
     if (receipt?.kind === "suppressed") return SUPPRESSED;
     const delivery = receipt?.kind === "accepted" ? receipt.deliveries[0] : undefined;
-    // An id of this server is no repeat, and a test has a destination.
+    // A fresh id is never a repeat, and a test always has a destination.
     if (delivery === undefined) throw new Error(`the test of ${destination} has no delivery`);
     return { messageId, delivery: formatId(delivery) };
   };

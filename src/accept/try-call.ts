@@ -9,7 +9,7 @@ import { templateFor, templatesOf } from "./payloads.ts";
 
 export type TryWorld = { readonly config: () => Config; readonly clock: Pick<Clock, "wall"> };
 
-/** Checks and routes a call as one that comes now, by the config in force, and stores nothing. */
+/** Checks and routes a call as if it arrived now, by the config in force, and stores nothing. */
 export function createTryCall({ config, clock }: TryWorld): TryCall {
   return function tryCall({ name, type, ip }, call) {
     const { ingest, destinations } = config();
@@ -20,7 +20,7 @@ export function createTryCall({ config, clock }: TryWorld): TryCall {
       sentAt: null,
       calls: 1,
       receivedAt: clock.wall(),
-      // Nobody has sent it.
+      // It has no sender.
       caller: { address: () => null, userAgent: () => null, isPage: false, type, ip },
       maxCall: ingest.maxCall,
       newId: () => "example",

@@ -1,12 +1,13 @@
 /**
- * How many bytes of each source wait for delivery, for the sources that may have only so many (`sources.X.maxWaiting`). Counted
- * in memory, and for these sources alone: a delivery is added when it is durable, and subtracted when it has ended.
+ * Counts the bytes that wait for delivery, for each source with a limit (`sources.X.maxWaiting`). The counts are in
+ * memory: a delivery is added when it is durable, and subtracted when it has ended.
  *
- * What waited before, and what comes to wait or ends in other ways (replays, takeovers, discards, withdrawals), is counted anew: a
- * walk through all waiting deliveries, in the background. Meanwhile deliveries come, fail and end. So that each of them counts
- * once, the walk leaves out what was accepted after its start, which is added as usual, and notes what it has passed: a
- * delivery that ends behind it is subtracted, and one that goes from first attempts to retries behind it is not counted
- * again. Where that cannot be told (a delivery that was replayed or moved while it walks), the next walk corrects it.
+ * Deliveries from before the start are counted by a walk through all waiting deliveries, in the background. So are
+ * those that start to wait or end in other ways: replays, takeovers, discards, withdrawals. During a walk, deliveries
+ * are accepted, fail and end, and each must count once. The walk therefore skips deliveries that were accepted after
+ * its start, which are added as usual, and remembers how far it has come. A delivery that ends behind it is subtracted;
+ * one that changes from a first attempt to a retry behind it is not counted again. The next walk corrects the cases
+ * that cannot be known, such as a delivery that was replayed or moved during a walk.
  */
 import type { Source } from "../model/config.ts";
 import type { Delivery, DeliveryKey, Settlement } from "../model/delivery.ts";
@@ -19,28 +20,28 @@ import { createRounds, type Rest } from "../model/rounds.ts";
 import { type At, HOUR, KB, type Ms, SECOND } from "../model/units.ts";
 import type { WaitingDeliveries } from "../model/waiting-deliveries.ts";
 
-/** What a delivery takes in the outbox beside its body, once it has a row of its own. */
+/** The space that a delivery takes in the outbox beside its body, when it has its own row. */
 const BESIDE_BODY = KB / 2;
-/** A walk begins so long after its start: until then, another connection may not see what was accepted before. */
+/** A walk reads only this long after its start: before that, another connection may not see all earlier events. */
 const SETTLING: Ms = SECOND;
-/** Between two walks, and as a multiple of what the last one took: counting must not slow down delivery. */
+/** The rest between two walks, and that rest as a multiple of the last walk: counting must not slow down delivery. */
 const PAUSE: Ms = 10 * SECOND;
 const PAUSE_FOR_WALK = 20;
-/** What was missed is corrected after this time, if nothing is counted before. */
+/** Counts that drifted are corrected after this time, unless a walk runs earlier. */
 const EVERY: Ms = HOUR;
-/** Deliveries of one page. The store bounds it by their bodies as well. */
+/** Deliveries in a page. The store also limits their bodies. */
 const PAGE = 256;
 
 export type WaitingBytes = Pick<Observer, "accepted"> & {
-  /** Counts for these sources alone from now on. */
+  /** From now on counts these sources only. */
   watch(sources: readonly Source[]): void;
-  /** Of a source; null while it is not known. */
+  /** The count of a source; null while it is unknown. */
   of(source: string): number | null;
-  /** The same settling, noted here once it is written. */
+  /** The same `settle`, which also counts after the write. */
   noting(settle: Settle): Settle;
-  /** The same discarding and moving, after which all is counted anew. */
+  /** The same discarding and moving, followed by a new walk. */
   countingAfter(waiting: WaitingDeliveries): WaitingDeliveries;
-  /** Something has changed that it was not told of. */
+  /** Something changed that was not counted here: starts a new walk. */
   countAnew(): void;
   /** Counts in the background until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
@@ -60,7 +61,7 @@ type State = {
   watched: ReadonlySet<string>;
   /** Of those of `watched` that were counted. */
   sums: Sums;
-  /** The walk that is under way. */
+  /** The running walk. */
   walk: Walk | null;
 };
 
@@ -110,7 +111,7 @@ export function createWaitingBytes(world: WaitingBytesWorld): WaitingBytes {
   }
 }
 
-/** Walks through what waits when it is told to, and now and then. */
+/** Walks through the waiting deliveries on request, and from time to time. */
 function createCounting(world: WaitingBytesWorld, state: State): Pick<WaitingBytes, "countAnew" | "run"> {
   const { clock, report } = world;
   let isOutdated = false;
@@ -130,7 +131,7 @@ function createCounting(world: WaitingBytesWorld, state: State): Pick<WaitingByt
     if (!isOutdated && clock.now() < nextAt) return { kind: "sleep", ms: nextAt - clock.now() };
     isOutdated = false;
     const begunAt = clock.now();
-    // What was accepted in this millisecond was added before.
+    // Events that were accepted in this millisecond were already added.
     const walk = createWalk(state.watched, begunAt + 1);
     state.walk = walk;
     try {
@@ -146,7 +147,7 @@ function createCounting(world: WaitingBytesWorld, state: State): Pick<WaitingByt
   }
 }
 
-/** What a walk has counted. A source that has come meanwhile is counted by the next one. */
+/** The result of a walk. A source that was added meanwhile is counted by the next one. */
 function keptOf({ sums }: Walk, watched: ReadonlySet<string>): Sums {
   return new Map([...sums].filter(([name]) => watched.has(name)));
 }
@@ -161,7 +162,7 @@ function add(sums: Sums, source: string, size: number): void {
   if (sum !== undefined) sums.set(source, Math.max(0, sum + size));
 }
 
-/** Where a walk is, and what it has counted. */
+/** How far a walk has come, and what it has counted. */
 type Walk = {
   readonly sums: Sums;
   begin(destination: string, queue: Queue): void;
@@ -218,7 +219,7 @@ function keyOf({ id, destination }: DeliveryKey): string {
   return `${id} ${destination}`;
 }
 
-/** Answers whether it came to the end. */
+/** Answers whether it reached the end. */
 async function walkThrough(
   walk: Walk,
   { readQueue, backlog, clock }: WaitingBytesWorld,
@@ -235,7 +236,7 @@ async function walkThrough(
         const page = await readQueue(ask);
         walk.count(page.deliveries);
         after = page.upTo ?? page.deliveries.at(-1) ?? after;
-        // Those that come now are without end.
+        // New ones would keep arriving without end.
         more = page.more && (queue === "retry" || page.deliveries.length === 0 || page.deliveries.some(walk.isOlder));
         await clock.nextTurn();
       }

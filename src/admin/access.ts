@@ -13,12 +13,12 @@ const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::", "[::]"]);
 export type Access = "full" | "read";
 
 /** A refusal of `admin.readToken`. */
-export const READ_ONLY = fault("read_only", "admin.readToken may only look; this needs admin.token");
+export const READ_ONLY = fault("read_only", "admin.readToken is read-only; this request needs admin.token");
 
 /**
  * Whether a request may reach the operator's API, or why not. A web page in the operator's browser can send requests to
- * loopback, but only with its own Origin, a Sec-Fetch-Site that tells of it, or a foreign Host: all are refused, except those
- * of the dashboard. A POST must be JSON, which such a page cannot send without a preflight request.
+ * loopback, but such a request has the page's Origin, a Sec-Fetch-Site, or a foreign Host. All of these are refused,
+ * except those of the dashboard. A POST must be JSON, which such a page cannot send without a preflight request.
  */
 export function checkAccess(request: Request, admin: Config["admin"]): Fault | null {
   const path = pathOf(request.url);
@@ -70,8 +70,7 @@ function refusePage({ method, headers }: Request, { path, host, dashboard }: Ask
 const LOOKING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 const FOREIGN = "the operator's API does not answer web pages (the request has an Origin header)";
-const ELSEWHERE =
-  "the operator's API does not answer web pages from elsewhere (the request has a Sec-Fetch-Site header)";
+const ELSEWHERE = "the operator's API does not answer pages of other sites (the request has a Sec-Fetch-Site header)";
 const UNSAID =
   "the request has an Origin header and no Sec-Fetch-Site: a browser sends that over HTTPS, or to localhost; " +
   "open the dashboard through a proxy with HTTPS, or through ssh -L";
@@ -108,7 +107,7 @@ function foreignHost(host: string, { kind }: Listen): Fault {
   if (kind === "tcp") return fault("forbidden_host", "the Host header is not the address that admin.listen names");
   const shown = JSON.stringify(host.slice(0, 100));
   const advice = "send localhost, as in http://localhost/";
-  return fault("forbidden_host", `the Host header (${shown}) is no name of this Unix socket; ${advice}`);
+  return fault("forbidden_host", `the Host header (${shown}) does not belong to this Unix socket; ${advice}`);
 }
 
 function isJson(type: string | null): boolean {

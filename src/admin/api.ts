@@ -35,7 +35,9 @@ export function createApi(world: AdminWorld): Hono {
     const refusal = checkAccess(context.req.raw, world.admin());
     return refusal ? respondFault(refusal) : next();
   });
-  api.notFound((context) => respondFault(fault("not_found", `nothing is at ${context.req.path.slice(0, 100)}`)));
+  api.notFound((context) =>
+    respondFault(fault("not_found", `there is no such path: ${context.req.path.slice(0, 100)}`)),
+  );
   api.onError((error) => {
     if (error instanceof StoreAway) {
       world.report.storeFailed("answer the operator", error);

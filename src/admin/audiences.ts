@@ -40,7 +40,7 @@ const user = v.union([
   v.pipe(v.number(), v.integer(), v.safeInteger()),
 ]);
 const value = v.union([v.pipe(v.string(), v.maxLength(LONGEST_VALUE)), v.number(), v.boolean(), v.null()]);
-const users = v.optional(v.pipe(v.array(user), v.maxLength(MOST_USERS, `may name ${MOST_USERS} users`)), []);
+const users = v.optional(v.pipe(v.array(user), v.maxLength(MOST_USERS, `may have at most ${MOST_USERS} users`)), []);
 
 /** The shape of a list as a JSON array; the other formats are text. */
 const LISTS = {
@@ -49,7 +49,7 @@ const LISTS = {
 } as const;
 
 const FORMATS =
-  "one JSON array, JSON lines, or CSV with a header (userId; of a trait userId and value), by its Content-Type";
+  "a JSON array, JSON lines, or CSV with a header (userId; for a trait: userId and value), as its Content-Type says";
 
 const ABOUT_LIST = {
   audience: `The whole membership: ${FORMATS}. A call goes out for each user added or removed, the first time for all.`,
@@ -116,7 +116,7 @@ function routesOf<const P extends Plural>(plural: P) {
       description: ABOUT_LIST[kind],
       query: v.strictObject({
         dryRun: about("1: only counts.", flag),
-        allowShrink: about("1: it may lose more than half of its users.", flag),
+        allowShrink: about("1 allows the list to remove more than half of the users.", flag),
       }),
       body: { shape: LISTS[kind], maxBytes: LARGEST_LIST, also: OTHER_TYPES, streamed: true },
       answers: { 200: synced },
@@ -129,7 +129,7 @@ function routesOf<const P extends Plural>(plural: P) {
       params,
       summary: `Remove the ${kind}`,
       description: `A call goes out for each of its users: the trait is ${removed}.`,
-      query: v.strictObject({ silent: about("1: no call goes out.", flag) }),
+      query: v.strictObject({ silent: about("1 removes it without sending calls.", flag) }),
       answers: { 200: synced },
       faults: [...syncFaults, unknown],
     }),
@@ -205,7 +205,7 @@ async function putList(
   const wanted: Wanted = { source, name, class: kind };
   const splitter = splitterFor(request.headers.get("content-type"));
   if (name.length > LONGEST_NAME || !name.isWellFormed()) {
-    return fault("invalid_request", `the name of the ${kind} must be of at most ${LONGEST_NAME} characters of Unicode`);
+    return fault("invalid_request", `the name of the ${kind} must have at most ${LONGEST_NAME} characters of Unicode`);
   }
   if (isFault(splitter)) return splitter;
   const rows = readList(world.streams.read(request, LARGEST_LIST), splitter, kind);
@@ -240,7 +240,7 @@ function membersOf(add: Users, remove: Users): readonly Member[] | Fault {
       const user = userOf(given, `${key}[${index}]`);
       if (typeof user !== "string") return user;
       const other = members.get(user);
-      if (other && other.value !== value) return fault("invalid_request", `${key}[${index}] is in add as well`);
+      if (other && other.value !== value) return fault("invalid_request", `${key}[${index}] is also in add`);
       members.set(user, { user, value });
     }
   }

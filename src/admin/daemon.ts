@@ -91,7 +91,7 @@ const reloadRoute = route({
   method: "post",
   path: "/api/reload",
   summary: "Reload the config",
-  description: "All or nothing: a config that is refused changes nothing.",
+  description: "All or nothing: an invalid config changes nothing.",
   answers: { 200: reloaded, [FAULT_STATUS.config_invalid]: refusedConfig },
 });
 
@@ -120,7 +120,7 @@ const backupRoute = route({
   id: "getBackup",
   method: "get",
   path: "/api/backup",
-  summary: "What the daemon still has of an outbox whose file is gone",
+  summary: "Copy what the daemon still holds of an outbox whose file is gone",
   description:
     "Only while `outbox.gone` of the status says so: otherwise `fairlead backup` reads the file itself, without delaying the " +
     "daemon. That command asks here when it has to, and checks what it gets.",

@@ -39,16 +39,16 @@ const deletionRoute = route({
   id: "deleteUsers",
   method: "post",
   path: "/api/deletions",
-  summary: "Delete users: notify everyone who gets their events",
+  summary: "Delete users, and notify every destination that gets their events",
   description:
-    "A delete notification for each user and source, to each destination that gets events of it. Waiting deliveries about these users " +
+    "Sends a delete notification for each user and source to each destination that gets events of the source. Waiting deliveries about these users " +
     "are not sent. Answered when the request is durable; `GET /api/deletions/{id}` reports its progress.",
   body: {
     shape: v.strictObject({
       userIds,
       sources: about("All, if left out.", v.optional(sources)),
-      erase: about("Removes what Fairlead itself has of them, once the notifications have gone out.", flag),
-      suppress: about("Refuses their later calls from these sources, until they are unsuppressed.", flag),
+      erase: about("Also removes their data from Fairlead, after the notifications have been sent.", flag),
+      suppress: about("Refuses later calls about them from these sources, until they are unsuppressed.", flag),
     }),
     maxBytes: MAX_BODY_BYTES,
     example: '{"userIds": ["…"], "sources": ["…"]}',
@@ -65,10 +65,10 @@ const deletionsRoute = route({
   query: v.strictObject(
     {
       limit: limitQuery({ most: MOST_LISTED.deletions, byDefault: 20 }),
-      cursor: about("Of an answer to the same question.", textQuery),
-      user: about("Those of this userId, erased or not.", textQuery),
+      cursor: about("The cursor of the previous page.", textQuery),
+      user: about("Only requests for this userId, erased or not.", textQuery),
     },
-    "is not known; there are limit, cursor and user",
+    "is unknown; known are limit, cursor and user",
   ),
   answers: { 200: deletionList },
 });
@@ -77,8 +77,8 @@ const receiptRoute = route({
   id: "getDeletion",
   method: "get",
   path: "/api/deletions/:id",
-  summary: "Show everything that is known of a deletion request",
-  params: { id: "As it was answered when the request was made." },
+  summary: "Show a deletion request in full",
+  params: { id: "The id from the answer to the request." },
   answers: { 200: deletionReceipt },
   faults: ["unknown_deletion"],
 });
@@ -108,8 +108,8 @@ const eraseRoute = route({
   id: "eraseDeletion",
   method: "post",
   path: "/api/deletions/:id/erase",
-  summary: "Erase the users of a request although a notification was given up",
-  description: "Notifications that are still on their way are waited for. The one that was given up is erased as well.",
+  summary: "Erase the users of a request although a notification failed",
+  description: "It waits for notifications that are still being sent. The failed one is erased, too.",
   params: { id: "Of a request with `erase`." },
   answers: { 200: erasing },
   faults: ["unknown_deletion", "invalid_request", "store_failed"],
@@ -161,7 +161,7 @@ async function postErase(id: string, { deletions, wakeDeletion }: AdminWorld): P
   return { success: true, deletion: describe(forced) };
 }
 
-const NOT_ERASING = "this request was made without erase; make another one for its users that has it";
+const NOT_ERASING = "this request was made without erase; make another one with erase for the same users";
 
 function unknownDeletion(id: string): Fault {
   return fault(

@@ -27,8 +27,8 @@ const deliveriesRoute = route({
   path: "/api/deliveries",
   summary: "List deliveries, the newest first",
   description:
-    "Failed and expired ones by when they became so, all others by when their event came. Each request looks at a bounded " +
-    "number: a page may have fewer than `limit`, or none, although there is another one behind its cursor.",
+    "Failed and expired deliveries are ordered by when they ended, all others by when their event was accepted. Each request " +
+    "looks at a bounded number of them: a page may have fewer than `limit`, or none, although more follow after its cursor.",
   query: searchQuery,
   answers: { 200: deliveryList },
   faults: ["unknown_destination", "unknown_source"],
@@ -40,7 +40,7 @@ const deliveryRoute = route({
   id: "getDelivery",
   method: "get",
   path: "/api/deliveries/:id",
-  summary: "Show everything that is known of a delivery",
+  summary: "Show a delivery in full",
   params: { id: DELIVERY_ID },
   answers: { 200: about("The delivery, with its body and its attempts.", deliveryDetail) },
   faults: ["unknown_delivery"],
@@ -50,8 +50,8 @@ const eventRoute = route({
   id: "explainEvent",
   method: "get",
   path: "/api/events/:messageId",
-  summary: "Show what became of a call",
-  params: { messageId: "Its messageId, chosen by the client or else by the server." },
+  summary: "Show what happened to a call",
+  params: { messageId: "Its messageId, which the client chose, or the server if the client did not." },
   answers: { 200: trail },
 });
 
@@ -120,7 +120,7 @@ export function parseId(id: string): { readonly id: number; readonly destination
 /** The fault for an unknown or pruned delivery. */
 export function unknownDelivery(id: string): Fault {
   const kept = "delivered ones are kept for outbox.keepDelivered, failed and expired ones for outbox.keepFailed";
-  const form = "an id is the number of an event and a destination, as 42-crm";
+  const form = "an id is the number of an event, a hyphen and a destination, such as 42-crm";
   return fault("unknown_delivery", `there is no delivery ${JSON.stringify(id.slice(0, 100))}; ${form}, and ${kept}`);
 }
 

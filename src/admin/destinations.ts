@@ -30,8 +30,9 @@ const pauseRoute = route({
   ...served,
   id: "pauseDestination",
   path: "/api/destinations/:name/pause",
-  summary: "Send nothing new to a destination until it is resumed",
-  description: "New events wait, and the time paused does not count towards their cutoff. Kept across restarts.",
+  summary: "Pause a destination: nothing is sent to it until it is resumed",
+  description:
+    "New events for it wait. The time it is paused does not count towards their cutoff. The pause survives restarts.",
   answers: { 200: pausedDestination },
 });
 
@@ -49,7 +50,7 @@ const retryDestinationRoute = route({
   path: "/api/destinations/:name/retry",
   summary: "Try a destination now",
   description:
-    "All its waiting deliveries are due now, and its webhooks are tried at once, without waiting for a probe or for the end of a Retry-After.",
+    "All its waiting deliveries become due now. Its webhooks are tried at once: they need not wait for a probe or a Retry-After.",
   answers: { 200: retriedDestination },
 });
 
@@ -72,14 +73,19 @@ const testRoute = route({
 
 const unserved = {
   method: "post",
-  params: { name: "The destination for which they wait. It must be paused, disabled, or not in the config." },
+  params: {
+    name: "The destination whose waiting deliveries are meant. It must be paused, disabled, or absent from the config.",
+  },
   faults: ["unknown_destination", "destination_in_use", "destination_busy", "store_failed"],
 } as const;
 const MAX_BODY_BYTES = 4 * KB;
 const page = {
   // Writing a page blocks the daemon.
   limit: limitEntry({ most: 1_000, byDefault: 500 }),
-  dryRun: about("Answers how many wait, and changes nothing.", v.optional(v.boolean("must be true or false"), false)),
+  dryRun: about(
+    "Only counts the waiting deliveries and changes nothing.",
+    v.optional(v.boolean("must be true or false"), false),
+  ),
 };
 const to = v.pipe(v.string("must name a destination"), v.nonEmpty("must name a destination"));
 
@@ -88,7 +94,7 @@ const discardRoute = route({
   id: "discardWaiting",
   path: "/api/destinations/:name/discard",
   summary: "Discard a page of a destination's waiting deliveries",
-  description: "They become failed, and are kept as others that failed. Ask again while there are more.",
+  description: "They become failed and are kept like other failed deliveries. Repeat the request while more are left.",
   body: { shape: v.strictObject(page, keysRule("limit and dryRun")), maxBytes: MAX_BODY_BYTES },
   answers: { 200: about("What was done.", v.union([discardedPage, waitingCount])) },
 });
@@ -98,11 +104,11 @@ const moveRoute = route({
   id: "moveWaiting",
   path: "/api/destinations/:name/move",
   summary: "Move a page of a destination's waiting deliveries to another one",
-  description: "As if they had just been accepted for it: with no attempts so far. Ask again while there are more.",
+  description: "They count as just accepted there, with no attempts yet. Repeat the request while more are left.",
   body: { shape: v.strictObject({ to, ...page }, keysRule("to, limit and dryRun")), maxBytes: MAX_BODY_BYTES },
   answers: {
     200: about(
-      "What was done. `doubled`: those that failed because the destination already has the event.",
+      "The result. `doubled`: the deliveries that became failed because the destination already has the event.",
       v.union([movedPage, waitingCount]),
     ),
   },
@@ -206,7 +212,7 @@ async function postMove(
 ): Promise<Answered<typeof moveRoute>> {
   const refusal = await refuseServed(name, world);
   if (refusal) return refusal;
-  if (name === to) return fault("invalid_request", `to: must be another destination than ${name}`);
+  if (name === to) return fault("invalid_request", `to: must be a destination other than ${name}`);
   const removed = refuseRemoved(to, world);
   if (removed) return removed;
   if (isNotifyName(name) !== isNotifyName(to)) return OF_TWO_KINDS;
@@ -218,7 +224,10 @@ async function postMove(
   return { success: true, ...page };
 }
 
-const OF_TWO_KINDS = fault("invalid_request", "to: notifications go only to webhooks of notify, and events never do");
+const OF_TWO_KINDS = fault(
+  "invalid_request",
+  "to: events cannot be moved to notify, nor notifications to a destination",
+);
 
 /** Faults: `unknown_destination`, and `destination_in_use` for one that is served. */
 async function refuseServed(name: string, world: AdminWorld): Promise<Fault | null> {

@@ -136,7 +136,7 @@ export function splitJsonArray(): Splitter {
       const found = scan.found.splice(0);
       return fault === null ? found : [...found, fault];
     },
-    end: () => (scan.state === "after" ? [] : [wrong("the body", "it is not a whole JSON array")]),
+    end: () => (scan.state === "after" ? [] : [wrong("the body", "its JSON array is incomplete")]),
   };
 }
 
@@ -157,7 +157,7 @@ function scanText(scan: Scan): Fault | null {
 
 function outside(scan: Scan, character: string): Fault | null {
   if (/[\s\uFEFF]/.test(character)) drop(scan);
-  else if (scan.state === "after") return wrong("the body", "something comes after its array");
+  else if (scan.state === "after") return wrong("the body", "there is more text after its array");
   else if (character !== "[") return wrong("the body", "it is not a JSON array");
   else {
     scan.state = "inside";
@@ -216,7 +216,7 @@ export function splitCsv(): Splitter {
     if (line.text === "") return null;
     const place = `line ${line.line}`;
     const cells = cellsOf(line.text);
-    if (cells === null) return wrong(place, "its quotes do not match");
+    if (cells === null) return wrong(place, "its quotes are unbalanced");
     if (columns !== null) return entryOf(cells, columns, place);
     const found = columnsOf(cells, place);
     if (isFault(found)) return found;
@@ -244,7 +244,7 @@ function columnsOf(header: readonly string[], place: string): Columns | Fault {
   const names = header.map((name) => name.trim().toLowerCase());
   const user = USER.map((name) => names.indexOf(name)).find((index) => index >= 0);
   if (user === undefined) {
-    return wrong(place, "the header names no column userId, user_id, user or id");
+    return wrong(place, "the header has no column userId, user_id, user or id");
   }
   const value = names.indexOf("value");
   for (const index of [user, value]) {
@@ -287,7 +287,7 @@ function createLines() {
     },
     end(): readonly (Line | Fault)[] {
       const last = rest === "" && open === null ? [] : untilFault([rest], addPart);
-      return open === null ? last : [...last, wrong(`line ${began}`, "its quotes do not match")];
+      return open === null ? last : [...last, wrong(`line ${began}`, "its quotes are unbalanced")];
     },
   };
 }

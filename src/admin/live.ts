@@ -23,8 +23,8 @@ const liveRoute = route({
   path: "/api/live",
   summary: "Watch what happens to events",
   description:
-    "A stream of lines, up to four a second while something happens, and one each five seconds otherwise. Of more than 50 events " +
-    "a line has a random sample. A slow reader gets fewer lines. The stream ends after an hour, and when the daemon stops: ask " +
+    "A stream of lines: up to four a second while something happens, else one every five seconds. A line has at most 50 events; " +
+    "of more, it has a random sample. A slow reader gets fewer lines. The stream ends after an hour, and when the daemon stops: ask " +
     "again. It shows what this daemon does, not others with the same outbox.",
   query: v.strictObject(
     {
@@ -40,7 +40,7 @@ const liveRoute = route({
       type: v.optional(v.picklist(TYPES, `must be one of ${TYPES.join(", ")}`)),
       user: textQuery,
     },
-    "is not known; there are kind, source, destination, type and user",
+    "is unknown; known are kind, source, destination, type and user",
   ),
   answers: { 200: liveLine },
   type: LINES,

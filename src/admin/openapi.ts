@@ -42,14 +42,14 @@ export function describeApi(routes: readonly Route[], version: string): Json {
 
 const ABOUT = `What operators and their programs ask a running daemon, at \`admin.listen\` of its config.
 
-A request of a web page, by its Origin or Sec-Fetch-Site, or with a Host that is not the listener's, is refused: the API is open to no web page but the dashboard. Whatever is not a GET has to say that it is JSON. A Retry-After says when to try again. New keys may be added to answers; codes of refusals are stable.`;
+Requests of web pages (known by Origin or Sec-Fetch-Site) and requests with a Host other than the listener's are refused: the API is open to no web page but the dashboard. Any request that is not a GET must have the Content-Type of JSON. A Retry-After says when to try again. New keys may be added to answers; codes of refusals are stable.`;
 
 const TOKEN = {
   type: "http",
   scheme: "bearer",
   description:
-    "`admin.token` of the config, where there is one: it is required unless the API listens on loopback or a Unix socket. " +
-    "`/healthz` and `/readyz` never need it. `admin.readToken` is enough for what changes nothing: each GET but the copy of the outbox and the salt of deletions.",
+    "`admin.token` of the config, where there is one: required, unless the API listens on loopback or a Unix socket. " +
+    "`/healthz` and `/readyz` never need it. `admin.readToken` is enough for requests that change nothing: each GET except the copy of the outbox and the salt of deletions.",
 };
 
 /** Hono writes `:name` where OpenAPI writes `{name}`. */

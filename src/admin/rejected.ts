@@ -22,9 +22,9 @@ const rejectedRoute = route({
     {
       limit: limitQuery({ most: MOST_LISTED.rejected, byDefault: 20 }),
       source: textQuery,
-      code: v.optional(v.picklist(CODES, "must be a code that calls are refused with")),
+      code: v.optional(v.picklist(CODES, "must be a code of a refused call")),
     },
-    "is not known; there are limit, source and code",
+    "is unknown; known are limit, source and code",
   ),
   answers: { 200: rejectionList },
   faults: ["unknown_source"],

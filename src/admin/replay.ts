@@ -32,20 +32,20 @@ const replayRoute = route({
   path: "/api/replay",
   summary: "Send a page of settled deliveries again",
   description:
-    "What failed or expired, or with `filter.state` what was delivered. Each has a new cutoff, and all of its webhooks are " +
-    "asked. Ask again while there is a cursor: the caller sets the pace.",
+    "Failed and expired deliveries, or with `filter.state` delivered ones. Each gets a new cutoff and goes to all of its webhooks. " +
+    "Repeat the request while there is a cursor: the caller sets the pace.",
   body: {
     shape: v.strictObject(
       {
         filter,
         limit: limitEntry({ most: 1_000, byDefault: 500 }),
         cursor: about(
-          "Of an answer for the same filter; null for the first page.",
-          v.nullish(v.string("must be the one of an answer"), null),
+          "The cursor of the previous page; null for the first page.",
+          v.nullish(v.string("must be the cursor of an answer"), null),
         ),
         dryRun: about("Only counts them.", v.optional(v.boolean("must be true or false"), false)),
       },
-      keysRule("filter, limit, cursor and dryRun", "is missing; {} stands for all"),
+      keysRule("filter, limit, cursor and dryRun", "is missing; {} means all"),
     ),
     maxBytes: 4 * KB,
   },
@@ -58,7 +58,7 @@ const retryRoute = route({
   method: "post",
   path: "/api/deliveries/:id/retry",
   summary: "Send one delivery again",
-  description: "In any state. A waiting delivery becomes due now, and keeps its cutoff.",
+  description: "It may be in any state. A waiting delivery becomes due now and keeps its cutoff.",
   params: { id: "The number of its event, a hyphen, and its destination: `42-crm`." },
   answers: { 200: retriedDelivery },
   faults: ["unknown_delivery", "unknown_destination", "user_deleted", "store_full", "store_failed"],

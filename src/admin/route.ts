@@ -170,7 +170,7 @@ export const textQuery = v.optional(v.pipe(v.string(), v.nonEmpty("must not be e
 export function keysRule(keys: string, missing = "is missing"): (issue: v.StrictObjectIssue) => string {
   return ({ path, expected, received }) => {
     if (!path) return `must be an object with ${keys}`;
-    if (expected === "never") return `is not known; there are ${keys}`;
+    if (expected === "never") return `is unknown; known are ${keys}`;
     return received === "undefined" ? missing : `must be an object with ${keys}`;
   };
 }

@@ -9,7 +9,7 @@ import { refuseUnknown, unknownName } from "./destinations.ts";
 import { limitQuery, textQuery } from "./route.ts";
 import type { AdminWorld } from "./world.ts";
 
-const TIME_RULE = "must be a time with its zone, as 2009-11-10T23:00:00Z, or how long ago, as 2h";
+const TIME_RULE = "must be a time with its zone, such as 2009-11-10T23:00:00Z, or how long ago, such as 2h";
 const time = v.pipe(v.string(), v.check(isTime, TIME_RULE), v.examples(["2h", "2009-11-10T23:00:00Z"]));
 
 /** The filter that lists and replays share, besides the state. */
@@ -18,8 +18,11 @@ export const FILTER = {
   source: textQuery,
   type: v.optional(v.picklist(TYPES, `must be one of ${TYPES.join(", ")}`)),
   user: textQuery,
-  since: about("Those that came into their state since then: a time with its zone, or how long ago.", v.optional(time)),
-  until: about("Those that came into their state before then.", v.optional(time)),
+  since: about(
+    "Only deliveries that reached their state since then: a time with its zone, or how long ago.",
+    v.optional(time),
+  ),
+  until: about("Only deliveries that reached their state before then.", v.optional(time)),
 };
 export const FILTER_KEYS = "destination, source, type, user, since and until";
 
@@ -28,9 +31,9 @@ export const searchQuery = v.strictObject(
     state: v.optional(v.picklist(STATES, `must be one of ${STATES.join(", ")}`)),
     ...FILTER,
     limit: limitQuery({ most: MOST_LISTED.deliveries, byDefault: 20 }),
-    cursor: about("Of an answer to the same question; left out for the first page.", textQuery),
+    cursor: about("The cursor of the previous page; left out for the first page.", textQuery),
   },
-  "is not known; there are state, destination, source, type, user, since, until, limit and cursor",
+  "is unknown; known are state, destination, source, type, user, since, until, limit and cursor",
 );
 
 type Filter = v.InferOutput<v.StrictObjectSchema<typeof FILTER, undefined>>;

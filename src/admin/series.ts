@@ -15,9 +15,9 @@ const seriesRoute = route({
   id: "getSeries",
   method: "get",
   path: "/api/series",
-  summary: "How much came and went in the last hour, or day",
+  summary: "Show charts of the last hour or day",
   description:
-    "Kept in memory since the daemon's start: an hour by points of five seconds, a day by points of a minute. Without a name: " +
+    "Kept in memory since the daemon's start: an hour has points of five seconds, a day points of a minute. Without a name, the series of this daemon: " +
     "`accepted`, `refused`, `delivered`, `failed` and `waiting` of this daemon. Of a destination: `delivered`, `failed`, " +
     "`waiting`, `p50` and `p99`. Of a source: `accepted` and `refused`.",
   query: v.strictObject(
@@ -27,7 +27,7 @@ const seriesRoute = route({
       source: textQuery,
     },
     ({ path, expected }) =>
-      path && expected !== "never" ? "is missing: 1h or 1d" : "is not known; there are span, destination and source",
+      path && expected !== "never" ? "is missing: 1h or 1d" : "is unknown; known are span, destination and source",
   ),
   answers: { 200: shape },
   faults: ["unknown_destination", "unknown_source"],

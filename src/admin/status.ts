@@ -17,7 +17,7 @@ const statusRoute = route({
   id: "getStatus",
   method: "get",
   path: "/api/status",
-  summary: "How the daemon is, and each of its sources and destinations",
+  summary: "Show the state of the daemon and of each source and destination",
   answers: { 200: status },
 });
 
@@ -243,7 +243,7 @@ function ofOutbox({ path, writable, full, used, max, free, away, gone }: Status[
     return [{ level: "error", code: "outbox_gone", what, since: gone.since, remedy: RESCUE }];
   }
   if (away !== null) {
-    const what = `calls are refused, and what waits is not known: ${path} is away (${away.reason})`;
+    const what = `calls are refused, and waiting deliveries are unknown: ${path} does not answer (${away.reason})`;
     return [{ level: "error", code: "database_away", what, since: away.since, remedy: AWAIT }];
   }
   const size = `${formatSize(used)} of ${formatSize(max)}`;
@@ -263,26 +263,28 @@ function ofOutbox({ path, writable, full, used, max, free, away, gone }: Status[
 }
 
 const RESCUE =
-  "do not stop the daemon: fairlead backup FILE copies what it still has; then stop it, fairlead restore --force FILE, and start it";
-const AWAIT = "see to the server and the way there (fairlead doctor); the daemon goes on by itself once it answers";
-const ROOM = "deliver or discard waiting deliveries (fairlead status says for whom), or raise outbox.maxSize";
+  "do not stop the daemon: fairlead backup FILE copies what it still holds; then stop it, fairlead restore --force FILE, and start it";
+const AWAIT =
+  "check the server and the connection to it (fairlead doctor); the daemon continues by itself when it answers";
+const ROOM =
+  "get waiting deliveries delivered, or discard them (fairlead status shows their destinations), or raise outbox.maxSize";
 
 function ofClock(clock: Status["clock"]): readonly Problem[] {
   if (clock.plausible) return [];
   const { code, reason, since } = clock;
-  const remedy = "set the machine's clock (timedatectl, or its time service): new events get its stamps";
+  const remedy = "set the machine's clock (timedatectl, or its time service): new events get their times from it";
   return [{ level: "warning", code: `clock_${code}`, what: reason ?? "", since, remedy }];
 }
 
 function silent({ host, pid, silentFor }: Stored["daemons"][number]): Problem {
-  const what = `the daemon on ${host} (process ${pid}) is silent for ${formatDuration(silentFor)}: others deliver what it had`;
-  return { level: "warning", code: "daemon_silent", what, since: null, remedy: "its log says why; start it again" };
+  const what = `the daemon on ${host} (process ${pid}) has been silent for ${formatDuration(silentFor)}: other daemons deliver its events`;
+  return { level: "warning", code: "daemon_silent", what, since: null, remedy: "see its log, and start it again" };
 }
 
 function ofConfig({ refused, needsRestart }: Status["config"]): readonly Problem[] {
   const found: Problem[] = [];
   if (refused) {
-    const what = `the config is not in force: ${refused.reason}`;
+    const what = `the new config is not in force: ${refused.reason}`;
     found.push({ level: "error", code: "config_refused", what, since: refused.at, remedy: "fairlead check" });
   }
   if (needsRestart.length > 0) {
@@ -296,7 +298,7 @@ function ofSource({ name, limits }: SourceStatus): readonly Problem[] {
   if (!limits?.refusing) return [];
   const { rate, waiting, refusing } = limits;
   const { code, since, requests } = refusing;
-  const full = `too much of it waits for delivery (${formatSize(waiting?.bytes ?? 0)} of ${formatSize(waiting?.max ?? 0)})`;
+  const full = `too many of its events wait for delivery (${formatSize(waiting?.bytes ?? 0)} of ${formatSize(waiting?.max ?? 0)})`;
   const why = code === "rate_limited" ? `it sends more than ${rate}` : full;
   const what = `calls of ${name} are refused: ${why}, ${requests} ${requests === 1 ? "request" : "requests"} so far`;
   return [
@@ -311,8 +313,8 @@ function ofSource({ name, limits }: SourceStatus): readonly Problem[] {
 }
 
 const REMEDIES = {
-  rate_limited: (name: string) => `clients try again; raise sources.${name}.rate if these calls are wanted`,
-  source_full: (name: string) => `see why they wait below, or raise sources.${name}.maxWaiting`,
+  rate_limited: (name: string) => `clients send them again; raise sources.${name}.rate if these calls are wanted`,
+  source_full: (name: string) => `see below why deliveries wait, or raise sources.${name}.maxWaiting`,
 } as const;
 
 function ofDestination(one: DestinationStatus): readonly Problem[] {
@@ -334,14 +336,14 @@ function problemsWith(one: DestinationStatus): readonly Problem[] {
     code: `webhook_${webhook.state}`,
     what: `${name}: ${webhook.url} ${HOW[webhook.state]}${lastAnswer(webhook)}${isDown ? waitingFor(one) : ""}`,
     since: webhook.failingSince,
-    remedy: `once it is well again: fairlead retry ${name}`,
+    remedy: `when it works again: fairlead retry ${name}`,
   }));
 }
 
 const HOW: Readonly<Record<WebhookStatus["state"], string>> = {
   untried: "",
   working: "",
-  failing: "takes nothing",
+  failing: "accepts nothing",
   slowed: "refuses everything",
   down: "does not answer",
   offline: "cannot be reached: this machine has no network",

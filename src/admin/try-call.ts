@@ -37,8 +37,8 @@ const routeRoute = route({
   id: "routeCall",
   method: "post",
   path: "/api/route",
-  summary: "Say who would get a call, and why the others would not",
-  description: "By the config in force. The call is checked as one that comes now. Nothing is stored or sent.",
+  summary: "Show who would get a call, and why others would not",
+  description: "Uses the config in force, and checks the call as if it arrived now. Nothing is stored or sent.",
   body: {
     shape: v.strictObject({ source, call }, keysRule("source and call")),
     // The largest `ingest.maxCall`, however it is written.

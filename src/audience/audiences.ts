@@ -136,7 +136,7 @@ function nameTaken({ class: kind, name, key }: ComputationName, known: Computati
   const other = `the ${known.class} ${JSON.stringify(known.name)}`;
   return fault(
     "name_taken",
-    `the ${kind} ${JSON.stringify(name)} would be the trait ${key} for receivers, and so is ${other} of this source`,
+    `the ${kind} ${JSON.stringify(name)} would be the trait ${key} for receivers, like ${other} of this source`,
   );
 }
 
@@ -197,7 +197,7 @@ function hexTime(at: At): string {
   return at.toString(16).padStart(12, "0");
 }
 
-const STOPPING = fault("stopping", "the daemon is about to end; send it again when it is back", SECOND);
+const STOPPING = fault("stopping", "the daemon is stopping; send the list again when it has started", SECOND);
 
 async function note(sync: number, pages: Pages, { members, stopping }: BeginWorld): Promise<SyncCounts | Fault> {
   let sum = NOBODY;
@@ -271,7 +271,10 @@ async function staged<T>(work: () => Promise<T>): Promise<T | Fault> {
     return await work();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return fault("store_failed", `the list cannot be kept in a temporary file: ${why}; see where TMPDIR points to`);
+    return fault(
+      "store_failed",
+      `the list cannot be kept in a temporary file: ${why}; check the folder that TMPDIR names`,
+    );
   }
 }
 
@@ -288,7 +291,7 @@ function refuseShrinking({ class: kind, name, size }: Computation, { removed }: 
   return fault(
     "list_shrinks",
     `the list would remove ${share} of the ${kind} ${JSON.stringify(name)}, more than half: is it complete? ` +
-      "If it is meant, allow it: ?allowShrink=1, or --allow-shrink",
+      "To allow it, use ?allowShrink=1 or --allow-shrink",
   );
 }
 

@@ -77,7 +77,7 @@ export async function* allowedPages(
 
 export const SUPPRESSED = fault(
   "user_suppressed",
-  "users of a list were deleted, and calls about them are refused until the operator takes that back",
+  "the list contains users that were deleted and suppressed: calls about them are refused (fairlead deletions unsuppress)",
 );
 
 /** The sum of all pages. */

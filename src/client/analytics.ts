@@ -42,7 +42,7 @@ const METHODS = ["identify", "track", "page", "screen", "group", "alias", "flush
  *
  * Each call throws an {@link InvalidCallError} if it breaks a rule, a `CallTooLargeError` beyond 32 KB, a
  * `ClosedError` after close(), and a `QueueFullError` if the queue is full and must not drop. The promise that it returns
- * need not be awaited. It resolves to the call's messageId once the call is in the queue, which is at once unless
+ * does not have to be awaited. It resolves to the call's messageId once the call is in the queue, which is at once unless
  * `queue.whenFull` is "block", and never rejects.
  *
  * Methods work detached: `const { track } = analytics`.

@@ -90,7 +90,7 @@ function openCourier(parts: CourierParts): Courier {
 
 function listen(world: World, told: ToldHooks): Cancel {
   if (world.onSignal) return world.onSignal(told);
-  throw new InvalidOptionError("closeOnSignal needs the signals of a process, which this platform does not have");
+  throw new InvalidOptionError("closeOnSignal needs process signals, which this platform does not have");
 }
 
 /** Programs replace console.error by functions of their own, which may throw. */

@@ -29,7 +29,7 @@ export type CourierParts = {
   readonly ledger: Pick<Ledger, "added" | "settle" | "repeated" | "report">;
 };
 
-/** `again`: called after each attempt that is to be followed by another. */
+/** `again`: called after each attempt that another one follows. */
 type Parts = Omit<CourierParts, "ledger"> &
   Pick<How, "again"> & { readonly ledger: Omit<CourierParts["ledger"], "report"> };
 
@@ -117,19 +117,19 @@ function settlementOf(entry: Entry, sending: Concluded): Settlement {
 
 function unknownLine(batch: readonly Entry[], { unknown }: Rejections<Entry>): string {
   const calls = unknown === 1 ? "a call" : `${unknown} calls`;
-  return `analytics: the server rejected ${calls} that it was not sent, of a batch of ${batch.length}`;
+  return `analytics: the server rejected ${calls} that were not in the batch of ${batch.length}`;
 }
 
 function dropped(entry: Entry, limit: number): Settlement {
-  const why = `the queue was full (${limit} calls), and this was the oldest`;
+  const why = `the queue was full (${limit} calls), and this call was the oldest`;
   return { kind: "lost", error: new LostCallError(entry, { reason: "dropped", why }) };
 }
 
 function full({ queueLimit, whenFull }: Settings): QueueFullError {
   const reasons = {
-    block: `the queue is full (${queueLimit} calls), and as many wait for room: await what calls return`,
+    block: `the queue is full (${queueLimit} calls), and as many more wait for room: await each call`,
     reject: `the queue is full (${queueLimit} calls)`,
-    dropOldest: `the queue is full (${queueLimit} calls), and a call made in onError displaces no other`,
+    dropOldest: `the queue is full (${queueLimit} calls), and a call made in onError does not replace another`,
   };
   return new QueueFullError(queueLimit, reasons[whenFull]);
 }

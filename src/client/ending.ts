@@ -20,7 +20,7 @@ type Ending = {
   idle(): void;
   /** The program ends now: all calls are lost, and reported so. */
   gone(): void;
-  /** The program is told to end. */
+  /** The process has got SIGTERM or SIGINT. */
   readonly told: ToldHooks;
 };
 
@@ -76,7 +76,7 @@ export function createEnding({ settings, flush, courier, ledger, world, debug }:
   }
 
   function giveUp(): void {
-    const why = "the program has ended; await close() before that";
+    const why = "the program ended first: await close() before it ends";
     for (const entry of courier.abandon()) {
       courier.settle(entry, { kind: "lost", error: new LostCallError(entry, { reason: "exited", why }) });
     }

@@ -1,7 +1,7 @@
 import { CallTooLargeError } from "./errors.ts";
 
 /** The same as Fairlead's. Not read from package.json: Node 20 warns about every import of JSON. */
-export const VERSION = "0.1.0";
+export const VERSION = "0.2.0";
 
 export const LIBRARY = { name: "fairlead-client", version: VERSION } as const;
 

@@ -70,8 +70,9 @@ export class QueueFullError extends AnalyticsError {
 export type SpoolErrorCode = "spool_full" | "spool_failed" | "spool_damaged";
 
 /**
- * What is wrong with the spool; passed to its `onError`. `spool_full`: it has `maxBytes`. `spool_failed`: the disk refuses,
- * as when it is full. Both are told once, until it works again. `spool_damaged`: what was kept cannot be read.
+ * What is wrong with the spool; passed to its `onError`. `spool_full`: it has `maxBytes`. `spool_failed`: the disk cannot be
+ * written, for example because it is full. Both are reported once, until writing works again. `spool_damaged`: a stored call
+ * cannot be read.
  */
 export class SpoolError extends AnalyticsError {
   override readonly name = "SpoolError";

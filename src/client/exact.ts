@@ -7,7 +7,7 @@ export type Exact = {
   readonly digits: boolean;
 };
 
-/** Writes a value as JSON.stringify does, but for bigints. `uuid` makes a text that no value has. */
+/** Writes a value as JSON.stringify does, except for bigints. `uuid` makes a text that no value has. */
 export function writeExact(value: object, uuid: () => string): Exact {
   try {
     return { text: JSON.stringify(value), digits: false };

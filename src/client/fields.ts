@@ -25,8 +25,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = { properties: "traits", trai
 const MOST_REMEMBERED = 100;
 
 /**
- * Tells programs in JavaScript what the compiler tells those in TypeScript: a field that the call does not have is left out. Each is told
- * once, on standard error. It throws nothing: the fields of other libraries' calls are no reason to lose the call.
+ * Warns programs in JavaScript, as the compiler does in TypeScript: a field that the call does not have is left out. Each is logged
+ * once, on standard error. It throws nothing: an unknown field is no reason to lose the call.
  */
 export function createFieldCheck(log: (line: string) => void): (type: CallType, call: object) => void {
   const told = new Set<string>();
@@ -46,7 +46,7 @@ function unknownField(type: CallType, field: string): string {
   const known = [...KNOWN[type]];
   const other = ELSEWHERE[field];
   const near = other !== undefined && known.includes(other) ? other : suggest(field, known);
-  const hint = near === null ? `there are ${known.join(", ")}` : `did you mean ${near}?`;
+  const hint = near === null ? `its fields are ${known.join(", ")}` : `did you mean ${near}?`;
   return `${type} has no field ${JSON.stringify(field.slice(0, MOST_SHOWN))}, which is left out: ${hint}`;
 }
 

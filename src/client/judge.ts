@@ -45,7 +45,7 @@ const FINAL_5XX = [501, 505, 511];
  * The retry table of the current official clients. Network errors, timeouts, 408, 410, 429, 460 and 5xx except 501, 505
  * and 511 are retried; all else is final. A 429 with Retry-After waits that long, from 1 to 300 s, and for twelve hours
  * uses up no retry. Elsewhere Retry-After can lengthen a wait, and never shortens it. What another server or a proxy
- * answers is retried as well: a 2xx that does not say `success`, and a redirect that is not for good.
+ * answers is retried as well: a 2xx that does not say `success`, and a temporary redirect.
  */
 export function judge(answer: FinalAnswer, tried: Tried): Verdict {
   const status = answer.kind === "answered" ? answer.status : null;

@@ -66,7 +66,7 @@ type SpoolOptions = {
   /** The most that the calls of this client may take there (100 MB). */
   readonly maxBytes?: number | undefined;
   /**
-   * "interval": the disk is told to write each second, which a power cut may undo. "always": a call's promise resolves when
+   * "interval": the disk is synced each second, and a power cut may lose the calls since then. "always": a call's promise resolves when
    * the call is on the disk. Whichever it is, the end of the process loses nothing ("interval").
    */
   readonly fsync?: "always" | "interval" | undefined;
@@ -101,7 +101,7 @@ export type Settings = {
   readonly debug: NonNullable<Options["debug"]>;
 };
 
-/** The most that a timer can hold: some 24 days. */
+/** The most that a timer can hold: about 24 days. */
 export const LONGEST_MS = 2 ** 31 - 1;
 /** The server rejects the calls of a batch beyond that. */
 const MOST_IN_BATCH = 2_500;
@@ -138,7 +138,7 @@ export function readOptions(writeKey: string, options: Options): Settings {
 function either<A extends keyof Options, B extends keyof Options>(name: A, other: B, options: Options): A | B {
   if (options[other] === undefined) return name;
   if (options[name] === undefined) return other;
-  throw new InvalidOptionError(`${name} and ${other} are the same: give one of them`);
+  throw new InvalidOptionError(`${name} and ${other} are the same option: set only one of them`);
 }
 
 const KNOWN =
@@ -147,19 +147,19 @@ const FUNCTIONS = ["fetch", "onError", "onDelivered"] as const;
 
 /** The options of other clients, and what to use here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  writeKey: "it is the first argument",
-  host: "it is endpoint here",
-  path: "it is part of endpoint here",
-  dataPlaneUrl: "it is endpoint here",
-  maxEventsInBatch: "it is flushAt here",
-  flushInterval: "it is flushAfter here",
-  maxRetries: "it is retries here",
-  httpRequestTimeout: "it is timeout here",
-  httpClient: "it is fetch here",
-  disable: "give the fetch of a memoryTransport",
-  verbose: "it is debug here",
-  errorHandler: "it is onError here",
-  maxQueueSize: "it is queue.limit here",
+  writeKey: "pass it as the first argument",
+  host: "use endpoint",
+  path: "make it part of endpoint",
+  dataPlaneUrl: "use endpoint",
+  maxEventsInBatch: "use flushAt",
+  flushInterval: "use flushAfter",
+  maxRetries: "use retries",
+  httpRequestTimeout: "use timeout",
+  httpClient: "use fetch",
+  disable: "set fetch to that of a memoryTransport",
+  verbose: "use debug",
+  errorHandler: "use onError",
+  maxQueueSize: "use queue.limit",
 };
 
 /** Programs in JavaScript pass anything. An option that would be ignored is refused. */
@@ -170,7 +170,7 @@ function checkShape(options: Options): void {
   checkNames(options, queue);
   // Headers, a Map and a list of pairs have no keys that could be read.
   if (typeof headers === "object" && headers !== null && Symbol.iterator in headers) {
-    throw new InvalidOptionError("headers must be a plain object: give Object.fromEntries(headers)");
+    throw new InvalidOptionError("headers must be a plain object: pass Object.fromEntries(headers)");
   }
   checkObject("headers", headers);
   const noFunction = FUNCTIONS.find((name) => options[name] !== undefined && typeof options[name] !== "function");
@@ -182,12 +182,12 @@ function checkShape(options: Options): void {
 function checkNames(options: Options, queue: QueueOptions): void {
   const unknown = Object.keys(options).find((name) => !KNOWN.split(", ").includes(name));
   if (unknown !== undefined) {
-    const hint = Object.hasOwn(ELSEWHERE, unknown) ? ELSEWHERE[unknown] : `there are ${KNOWN}`;
+    const hint = Object.hasOwn(ELSEWHERE, unknown) ? ELSEWHERE[unknown] : `the options are ${KNOWN}`;
     throw new InvalidOptionError(`there is no option ${unknown}: ${hint}`);
   }
   const inQueue = Object.keys(queue).find((name) => name !== "limit" && name !== "whenFull");
   if (inQueue === undefined) return;
-  throw new InvalidOptionError(`there is no option queue.${inQueue}: there are queue.limit and queue.whenFull`);
+  throw new InvalidOptionError(`there is no option queue.${inQueue}: the options are queue.limit and queue.whenFull`);
 }
 
 function checkObject(name: string, value: unknown): void {
@@ -206,7 +206,7 @@ function whole(name: string, value: unknown, { least, most = Infinity }: { least
 
 function readWhenFull(value: WhenFull): WhenFull {
   if (value === "block" || value === "reject" || value === "dropOldest") return value;
-  throw new InvalidOptionError(`queue.whenFull must be block, reject, dropOldest (got ${show(value)})`);
+  throw new InvalidOptionError(`queue.whenFull must be block, reject or dropOldest (got ${show(value)})`);
 }
 
 /** A copy, as JSON has it: what the program changes later does not change the calls. */
@@ -227,7 +227,7 @@ function readCloseOnSignal(given: boolean | CloseOnSignal): Settings["closeOnSig
   const [name] = Object.keys(unknown);
   if (name !== undefined) {
     const known = "closeOnSignal.timeout and closeOnSignal.onUndelivered";
-    throw new InvalidOptionError(`there is no option closeOnSignal.${name}: there are ${known}`);
+    throw new InvalidOptionError(`there is no option closeOnSignal.${name}: the options are ${known}`);
   }
   if (onUndelivered !== undefined && typeof onUndelivered !== "function")
     throw wrong("closeOnSignal.onUndelivered", "a function", onUndelivered);
@@ -243,11 +243,11 @@ function readSpool(spool: SpoolOptions): SpoolSettings {
   const [name] = Object.keys(unknown);
   if (name !== undefined) {
     const known = "spool.directory, spool.maxBytes, spool.fsync and spool.onError";
-    throw new InvalidOptionError(`there is no option spool.${name}: there are ${known}`);
+    throw new InvalidOptionError(`there is no option spool.${name}: the options are ${known}`);
   }
   if (typeof directory !== "string" || directory === "") throw wrong("spool.directory", "a path", directory);
   if (fsync !== "always" && fsync !== "interval") {
-    throw new InvalidOptionError(`spool.fsync must be always, interval (got ${show(fsync)})`);
+    throw new InvalidOptionError(`spool.fsync must be always or interval (got ${show(fsync)})`);
   }
   if (onError !== undefined && typeof onError !== "function") throw wrong("spool.onError", "a function", onError);
   return { directory, maxBytes: whole("spool.maxBytes", maxBytes, { least: LEAST_SPOOL_BYTES }), fsync, onError };
@@ -268,7 +268,7 @@ export function readTarget(
   { endpoint = DEFAULT_ENDPOINT, headers = {} }: Pick<Options, "endpoint" | "headers">,
 ): Target {
   if (typeof writeKey !== "string" || writeKey === "") {
-    throw new InvalidOptionError("the first argument must be the write key of a source: it is empty, or no text");
+    throw new InvalidOptionError("the first argument must be the write key of a source, a string that is not empty");
   }
   const own = {
     "Content-Type": "application/json",
@@ -285,7 +285,7 @@ function readUrl(endpoint: string): string {
     throw new InvalidOptionError(`endpoint must be an http or https URL (got ${show(endpoint)})`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new InvalidOptionError("endpoint must not hold a user or a password: no fetch takes them");
+    throw new InvalidOptionError("endpoint must not contain a user or a password: fetch does not accept them");
   }
   const path = url.pathname.replace(/\/+$/, "");
   url.pathname = `${path.replace(/\/v1(?:\/batch)?$/, "")}/v1/batch`;
@@ -308,9 +308,9 @@ const RESERVED =
 /** An invalid header would fail every request. */
 function checkHeader(name: string, value: unknown): void {
   const shown = `headers[${JSON.stringify(name)}]`;
-  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new InvalidOptionError(`${shown} is no name that a header can have`);
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new InvalidOptionError(`${shown} is not a valid header name`);
   if (RESERVED.test(name)) throw new InvalidOptionError(`${shown} is set by the client itself`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a header must not have
   if (typeof value === "string" && !/[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]/.test(value)) return;
-  throw new InvalidOptionError(`${shown} has a value that a header cannot have`);
+  throw new InvalidOptionError(`${shown} has a value that is not valid in a header`);
 }

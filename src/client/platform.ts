@@ -48,7 +48,7 @@ type Listener = "onError" | "debug";
 
 /** Neither rejects or throws. */
 export type ToldHooks = {
-  /** The program is told to end, and decides itself when it does. */
+  /** The process has got a signal, and the program decides itself when it ends. */
   readonly toSend: () => void;
   /** It ends when this resolves. */
   readonly toEnd: () => Promise<void>;

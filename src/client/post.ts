@@ -53,7 +53,7 @@ async function ask({ url, headers, body }: Request, fetch: Fetch, signal: AbortS
   const response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
   const { status, statusText = "" } = response;
   // The program's own fetch may answer anything.
-  if (typeof status !== "number") throw new TypeError("fetch has answered without a status");
+  if (typeof status !== "number") throw new TypeError("fetch returned an answer without a status");
   const header = (name: string): string | null => {
     const value: unknown = response.headers.get(name);
     return typeof value === "string" ? value : null;

@@ -41,7 +41,7 @@ export type Ledger = {
   end(): void;
 };
 
-/** While calls are open, `hooks` hear of the program's end. */
+/** While calls are open, `hooks` are called when the program ends. */
 export function createLedger(
   { onError, onDelivered, spool, closeOnSignal }: Settings,
   world: ClientWorld,
@@ -72,7 +72,7 @@ export function createLedger(
     end() {
       losses.end();
       if (returned > 0 && !onError && !closeOnSignal?.onUndelivered)
-        log(`analytics: ${returned} calls were not delivered in time: see what close() returned`);
+        log(`analytics: ${returned} calls were not delivered in time; close() returned them as undelivered`);
       returned = 0;
     },
   };
@@ -222,7 +222,7 @@ export function callListener<T>(listener: (value: T) => unknown, value: T, log: 
   }
 
   function complain(error: unknown): void {
-    log(`analytics: a callback has thrown: ${showThrown(error)}`);
+    log(`analytics: a callback threw: ${showThrown(error)}`);
   }
 }
 

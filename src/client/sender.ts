@@ -44,7 +44,7 @@ export type How = {
   readonly signal: AbortSignal;
   /** Ends the waiting only: the answer of a request that is under way is read. */
   readonly stop?: AbortSignal;
-  /** Called after each attempt that is to be followed by another; false makes it the last. */
+  /** Called after each attempt that another one follows; false makes it the last. */
   readonly again?: (answer: FinalAnswer) => boolean;
 };
 
@@ -166,7 +166,7 @@ type Lost = {
 /** Why a batch is lost, as a clause. */
 function whyLost(answer: FinalAnswer, { reason, attempts, said }: Lost): string {
   const last = [describe(answer), said.code, said.message].filter((part) => part !== null).join(": ");
-  if (reason === "refused") return `the server refused its batch: ${last}`;
+  if (reason === "refused") return `the server refused the batch: ${last}`;
   const times = attempts === 1 ? "one attempt" : `${attempts} attempts`;
   return `no success in ${times}; the last: ${last}`;
 }
@@ -177,12 +177,12 @@ function describe(answer: FinalAnswer): string {
   const line = statusLine(answer);
   if (answer.location !== undefined) return `${line}${leadsTo(answer.status)} ${short(answer.location)}`;
   if (!is2xx(answer.status) || successOf(answer) !== null) return line;
-  return `${line}, but not as Fairlead answers; is that its address? ${short(answer.body)}`.trimEnd();
+  return `${line}, but not an answer of Fairlead; is endpoint its address? ${short(answer.body)}`.trimEnd();
 }
 
 /** Only these say that an address is wrong. Others may lead to the login of a network. */
 function leadsTo(status: number): string {
-  return status === 301 || status === 308 ? "; set endpoint to" : " to";
+  return status === 301 || status === 308 ? "; set endpoint to" : "; it redirects to";
 }
 
 /** HTTP/2 has no text for a status. */

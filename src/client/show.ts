@@ -37,7 +37,7 @@ function guarded(make: () => string): string {
   try {
     return make();
   } catch {
-    return "a value that has no text";
+    return "a value that cannot be shown as text";
   }
 }
 

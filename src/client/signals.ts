@@ -10,7 +10,7 @@ const hooked = new Set<ToldHooks>();
 let isEnding = false;
 
 /**
- * Calls the hooks when the process is told to end, until cancelled. If nobody but this library listens to the signal, the
+ * Calls the hooks when the process gets such a signal, until cancelled. If nobody but this library listens to the signal, the
  * process then ends by it, as it would have at once. A program that listens ends itself when it wants to.
  */
 export function onSignal(hooks: ToldHooks): Cancel {
@@ -31,7 +31,7 @@ function hear(signal: Signal): void {
     for (const { toSend } of [...hooked]) toSend();
     return;
   }
-  // Whoever tells it twice does not want to wait.
+  // A second signal means that nobody wants to wait.
   const toWaitFor = isEnding ? [] : [...hooked];
   isEnding = true;
   void Promise.all(toWaitFor.map(({ toEnd }) => toEnd())).then(() => end(signal));

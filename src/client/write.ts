@@ -21,7 +21,7 @@ const MAX_MESSAGE_ID = 100;
 /** Checks a call and writes it as JSON (SPEC.md 2.3). Dates become ISO 8601. Throws an InvalidCallError. */
 export function write(type: CallType, call: unknown, world: WriteWorld): Written {
   const given = readObject({ [type]: call }, type);
-  if (!given) throw new InvalidCallError("invalid_call", `${type} needs an object, as { userId: "user-42" }`);
+  if (!given) throw new InvalidCallError("invalid_call", `${type} needs an object, such as { userId: "user-42" }`);
   const own = OWN_FIELDS[type](given);
   checkRequired(type, own);
   const messageId = readMessageId(given) ?? world.uuid();
@@ -82,7 +82,7 @@ function checkRequired(type: CallType, { userId, anonymousId, previousId, groupI
 function readMessageId(call: Fields): string | undefined {
   const messageId = readText(call, "messageId");
   if (messageId === undefined || messageId.length < MAX_MESSAGE_ID) return messageId;
-  throw new InvalidCallError("message_id_too_long", `messageId must be below ${MAX_MESSAGE_ID} characters`);
+  throw new InvalidCallError("message_id_too_long", `messageId must be shorter than ${MAX_MESSAGE_ID} characters`);
 }
 
 function serialised<T>(what: string, make: () => T): T {
@@ -154,7 +154,7 @@ export function readTimestamp({ timestamp }: { readonly timestamp?: unknown }): 
   if (timestamp === undefined || timestamp === null) return undefined;
   if (timestamp instanceof Date && isWritable(timestamp)) return timestamp.toISOString();
   if (typeof timestamp === "string" && isTime(timestamp)) return timestamp;
-  const wanted = "timestamp must be a Date, or ISO 8601 like 2009-11-10T23:00:00.000Z";
+  const wanted = "timestamp must be a Date, or an ISO 8601 time such as 2009-11-10T23:00:00.000Z";
   throw new InvalidCallError("invalid_timestamp", `${wanted} (got ${show(timestamp)})`);
 }
 

@@ -175,7 +175,7 @@ function count(webhooks: number): string {
 function secretChange(was: readonly Secret[], is: readonly Secret[]): readonly string[] {
   if (isSame(was, is)) return [];
   if (was.length === 0) return ["signed now"];
-  return is.length === 0 ? ["not signed any more"] : ["secret changed"];
+  return is.length === 0 ? ["no longer signed"] : ["secret changed"];
 }
 
 /** Compares by value. */

@@ -154,7 +154,7 @@ export function* nodesOf(
       followed.set(target, secrecy);
       rest.push({ node: target, secrecy });
     }
-    // One by one: a function takes no more than some 100,000 arguments.
+    // One by one: a function takes no more than about 100,000 arguments.
     if (isSeq(node)) for (const item of node.items) rest.push({ node: item, secrecy });
     if (!isMap(node)) continue;
     for (const { key, value } of node.items) {

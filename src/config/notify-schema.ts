@@ -20,13 +20,13 @@ const NOTICE_FIELDS: TemplateFields & { readonly plain: readonly (keyof Message)
 const noticeBody = bodyKey(
   {
     template: key(template(NOTICE_FIELDS), {
-      description: "The JSON that it gets of each notification, with references such as {{ title }} in its texts.",
+      description: "The JSON that it gets for each notification, with references such as {{ title }} in its texts.",
       example: { text: "{{ title }}" },
     }),
   },
   {
-    description: "What it gets: default, JSON with all that is known, or a template of your own.",
-    more: `For a chat or a telephone: docs/configure/notify.md has recipes. A template is written as that of a destination. It refers to
+    description: "What it gets: default, which is JSON with all that is known, or a template of your own.",
+    more: `docs/recipes/ has examples for chats and phones. A template is written like that of a destination. It refers to
       \`kind\`, \`state\`, \`title\`, \`text\`, \`at\`, \`host\` and \`facts\`.`,
     example: { text: "{{ title }}" },
   },
@@ -36,33 +36,33 @@ export const notifier = v.strictObject({
   enabled: key(v.optional(flag(), true), {
     description: "Whether it gets new notifications.",
     example: false,
-    more: "false keeps notifications that are already waiting.",
+    more: "With false, notifications that already wait are kept.",
   }),
   url: key(webhook.entries.url, {
     description: "The full URL that gets a POST for each notification, with http:// or https://.",
-    more: "It should not be on a machine whose trouble it is to tell of. A destination with the same URL is not told of here.",
+    more: "It should not be on a machine that it reports on. Problems of a destination with the same URL are not sent here.",
     example: "https://ops.example.com/fairlead",
   }),
   on: key(v.optional(kinds), {
-    description: `What it hears of: ${NOTICE_KINDS.join(", ")}.`,
+    description: `What it is notified of: ${NOTICE_KINDS.join(", ")}.`,
     example: ["destination_failing", "outbox_nearly_full"],
     leftOut: "all of them",
   }),
   failingFor: key(v.optional(duration({ min: 1, max: DAY }), "5m"), {
     description: "How long a destination must have failed before a notification is sent.",
     example: "15m",
-    more: `Each webhook of the destination must have failed for so long. Notifications wait a minute for others, so that times below
+    more: `Each webhook of the destination must have failed for that long. Notifications wait a minute for others, so values below
       a few minutes make little difference.`,
   }),
   repeat: key(v.optional(duration({ min: 1, max: 7 * DAY }), "4h"), {
     description: "How long until the notification of a lasting problem is repeated.",
     example: "1d",
-    more: "Deliveries to a destination that go on being given up are counted, and told together once in that time.",
+    more: "Deliveries that are given up again and again are counted, and reported together once in that time.",
   }),
   perHour: key(v.optional(count({ min: 1, max: 1_000 }), 12), {
     description: "How many notifications it gets in an hour at most.",
     example: 30,
-    more: "What is held back comes later, as it is then.",
+    more: "Notifications above that come later, with the state of that time.",
   }),
   body: noticeBody,
   headers: webhook.entries.headers,

@@ -8,35 +8,35 @@ import { key } from "./key.ts";
 
 export const source = v.strictObject({
   writeKey: key(text(), {
-    description: "The key that its pages and programs send; any text, different for each source.",
-    more: `A browser shows it to everyone, so give your servers a source of their own. Make a key with
+    description: "The key that its pages and programs send: any text, different for each source.",
+    more: `Everyone can read it in a browser, so give your servers a source of their own. Make a key with
       \`openssl rand -hex 16\`.`,
     example: "${WEBSITE_KEY:-change-me}",
   }),
   enabled: key(v.optional(flag(), true), {
     description: "Whether its calls are accepted.",
     example: false,
-    more: "false answers them with 401 and keeps the rest of the entry for later.",
+    more: "With false they are answered 401, and the rest of the entry is kept for later.",
   }),
   type: key(v.optional(oneOf(SOURCE_TYPES), "auto"), {
     description: "What sends its calls: web, mobile, server, or auto, which decides for each call.",
     example: "server",
     more: `In calls from web and mobile, and in those whose context.direct is true, context.ip and context.userAgent are
-      filled in from the connection: they are the user's. In calls from a server they are not: its own address says
-      nothing about its users. auto goes by the call's library, its channel, or an Origin header.`,
+      filled in from the connection, which is the user's. In calls from a server they are not, because its address says
+      nothing about its users. auto decides by the call's library, its channel, or an Origin header.`,
   }),
   ip: key(v.optional(oneOf(IP_POLICIES), "keep"), {
     description: "What happens to users' IP addresses: keep, truncate or drop.",
     example: "truncate",
-    more: `truncate sets the last octet of an IPv4 address and the last 80 bits of an IPv6 address to zero, also in an
-      address that the client itself sent; drop removes context.ip.`,
+    more: `With truncate, the last octet of an IPv4 address and the last 80 bits of an IPv6 address become zero, also if the
+      client sent the address itself. With drop, context.ip is removed.`,
   }),
   rate: key(v.optional(rate({ max: 1_000_000, none: "to accept nothing, disable it" })), {
-    description: "How many calls are accepted from it at most: in a second, a minute or an hour.",
+    description: "How many calls are accepted from it at most, in a second, a minute or an hour.",
     example: "100/s",
-    more: `Above it, requests are answered 429 with a Retry-After, and client libraries send them again. Each call of a batch
-      counts; a batch is accepted whole, and what it has too many is made up for before the next one. For keys that are public,
-      such as those of web pages. Daemons that share outbox.url divide the rate.`,
+    more: `For public keys, such as those of web pages. Above it, requests are answered 429 with a Retry-After, and client
+      libraries send them again. Each call of a batch counts. A batch is accepted whole, and the next request waits until the
+      excess is made up for. Daemons that share outbox.url divide the rate (docs/configure/limits.md).`,
     leftOut: "as fast as they come",
   }),
   burst: key(v.optional(count({ min: 1, max: 1_000_000 })), {
@@ -48,8 +48,8 @@ export const source = v.strictObject({
     description: "How much of it may wait for delivery, as a share of outbox.maxSize or a size: 20% or 200MB.",
     example: "20%",
     more: `Above it, its requests are answered 429 until a tenth of that is delivered, so that one source cannot fill the outbox for
-      all. What counts is the size of the bodies that wait and half a KB for each, once for each destination. Daemons that
-      share outbox.url divide it.`,
+      all. The size of the waiting bodies counts, plus half a KB each, once for each destination. Daemons that share
+      outbox.url divide it.`,
     leftOut: "as much as the outbox takes",
   }),
 });

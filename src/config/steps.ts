@@ -4,7 +4,7 @@
  */
 export type Steps<Result> = Generator<void, Result, void>;
 
-/** Does all steps without a pause: nothing else is to be done at the start, and in a command. */
+/** Does all steps without a pause: nothing else happens during a start or a command. */
 export function atOnce<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next();

@@ -47,25 +47,25 @@ export function bodyKey<const Templates extends v.ObjectEntries>(
 export const eventBody = bodyKey(
   {
     template: key(v.optional(template(EVENT_FIELDS)), {
-      description: "The JSON that it gets of each call, with references such as {{ properties.total }} in its texts.",
+      description: "The JSON that it gets for each call, with references such as {{ properties.total }} in its texts.",
       example: { text: "{{ user }}: {{ event }}" },
       leftOut: "the body of the specification",
     }),
     deletion: key(v.optional(template(NOTICE_FIELDS)), {
-      description: "The JSON that it gets of a notice that a user is to be deleted.",
-      more: `It can refer to \`userId\`, \`user\`, \`type\`, \`source\` and \`timestamp\`. Without it, the notice is as the
-        specification has it, which a chat refuses: the deletion request then fails, and says which destination has not
-        been told.`,
-      example: { text: "Please delete what there is about {{ userId }}." },
+      description: "The JSON that it gets for a notice that asks to delete a user.",
+      more: `It can refer to \`userId\`, \`user\`, \`type\`, \`source\` and \`timestamp\`. Without it, the notice has
+        the body of the specification. A chat refuses that: the deletion request then fails, and names the destination that was
+        not notified.`,
+      example: { text: "Please delete all data about {{ userId }}." },
       leftOut: "the body of the specification",
     }),
   },
   {
-    description: "What it gets of each call: default, the body of the specification, or a template of your own.",
-    more: `For receivers with a form of their own, such as Slack, Discord, ntfy and Alertmanager: docs/configure/payloads.md has a recipe
-      for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and \`{{ properties.total | default: 0 }}\`
-      are what the call says; what is missing is null, or no text within a text. Formats are \`default\`, \`time\`, \`unix\`,
-      \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`.`,
+    description: "What it gets for each call: default, the body of the specification, or a template of your own.",
+    more: `For receivers that need another format, such as Slack, Discord, ntfy and Alertmanager: docs/configure/payloads.md has a
+      recipe for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and
+      \`{{ properties.total | default: 0 }}\` are replaced by the call's values. A missing value is null, or an empty text
+      within a text. Formats are \`default\`, \`time\`, \`unix\`, \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`.`,
     example: { text: "{{ user }}: {{ event }}" },
   },
 );

@@ -71,7 +71,7 @@ export function warnOfSharedOrder(root: Tree, { outbox, destinations }: Config):
 /** The share of the outbox from which on settled deliveries are removed early to make room (store/room.ts). */
 const CROWDED = 0.9;
 
-/** Warns of a source that may fill the outbox for the others all the same. */
+/** Warns of a source that may fill the outbox in spite of its limit. */
 export function warnOfLargePortions(root: Tree, { sources, outbox }: Config): readonly Finding[] {
   if (sources.length < 2) return [];
   return sources.flatMap(({ name, maxWaiting }) => {
@@ -82,7 +82,7 @@ export function warnOfLargePortions(root: Tree, { sources, outbox }: Config): re
   });
 }
 
-/** Warns of webhooks of notify that are those of a destination: they hear of everything but its failing. */
+/** Warns of webhooks of notify that are those of a destination: they are notified of everything except its failures. */
 export function warnOfSameWay(root: Tree): readonly Finding[] {
   const urls = [...mapOf(child(root, "destinations"))].flatMap(([name, destination]) =>
     listOf(child(destination, "webhooks")).map((webhook) => [textOf(child(webhook, "url")), name] as const),

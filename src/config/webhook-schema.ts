@@ -14,8 +14,8 @@ const headers = v.pipe(
 export const webhook = v.strictObject({
   url: key(ruled(WEBHOOK_URL), {
     description: "The full URL that gets a POST for each event, with http:// or https://.",
-    more: `A certificate that is self-signed, expired, of another host or from an unknown authority is refused. A user
-      name and password go into an Authorization header, not into the URL.`,
+    more: `A certificate that is self-signed, expired, for another host or from an unknown authority is refused. Put a user
+      name and password into an Authorization header, not into the URL.`,
     example: "https://crm.example.com/hooks",
   }),
   headers: key(v.optional(headers, {}), {
@@ -26,17 +26,17 @@ export const webhook = v.strictObject({
     commentedOut: { Authorization: "Bearer ${file:/etc/fairlead/crm-token}" },
   }),
   ca: key(v.optional(path()), {
-    description: "A file with the authorities that this webhook's certificate may come from, as PEM.",
-    more: `For receivers with a certificate of your own authority. Only those in the file are trusted, for this webhook
-      alone. If left out, those that every browser trusts are, and those in $NODE_EXTRA_CA_CERTS. A relative path starts
-      at the config file's folder.`,
+    description: "A file with the authorities that may have issued this webhook's certificate, as PEM.",
+    more: `For receivers with a certificate of your own authority. For this webhook, only the authorities in the file are
+      trusted. Without it, the public ones and those in $NODE_EXTRA_CA_CERTS are. A relative path starts at the config
+      file's folder.`,
     example: "/etc/fairlead/tls/authority.pem",
     leftOut: "the public authorities",
   }),
   cert: key(v.optional(path()), {
-    description: "The file of a client certificate for receivers that require one (mutual TLS), as PEM.",
-    more: `Fairlead's own certificate comes first, then those of its issuers but the last. When the file is renewed, new
-      connections get the new certificate.`,
+    description: "The file of a client certificate, for receivers that require one (mutual TLS), as PEM.",
+    more: `Fairlead's own certificate comes first, then those of its issuers except the root. When the file is renewed, new
+      connections use the new certificate.`,
     example: "/etc/fairlead/tls/client.pem",
     leftOut: "none",
   }),
@@ -52,15 +52,15 @@ const secrets = v.pipe(
 export const signing = {
   sharedSecret: key(v.optional(secrets), {
     description: "Signs each request: X-Signature is the HMAC-SHA1 of the body in hexadecimal.",
-    more: `It shows the receiver that a request comes from here. Not signed if left out. While you replace a secret, write a
-      list: the first one signs.`,
+    more: `It proves to the receiver that a request comes from Fairlead. Without it, requests are not signed. While you replace a
+      secret, write a list: the first one signs (docs/receive/secrets.md).`,
     example: "${credential:crm-secret}",
     leftOut: "not signed",
   }),
   standardWebhooks: key(v.optional(flag(), false), {
     description: "Whether each request also has the headers of Standard Webhooks.",
-    more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 for each sharedSecret, for
-      receivers that use a library of that standard. Such a library takes a secret that begins with whsec_ as base64.`,
+    more: `They are webhook-id, webhook-timestamp and webhook-signature, with an HMAC-SHA256 for each sharedSecret. Receivers
+      can then use a library of that standard. Such a library reads a secret that begins with whsec_ as base64.`,
     example: true,
   }),
 };

@@ -1,6 +1,6 @@
 /**
- * Lays JSON out over lines without reading it: numbers keep all their digits, and what is no JSON comes out as it is but for
- * the white space between its parts.
+ * Lays JSON out over lines without reading it: numbers keep all their digits. Text that is no JSON stays as it is,
+ * except for white space between its parts.
  */
 export function laidOut(text: string): string {
   let out = "";

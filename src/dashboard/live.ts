@@ -97,7 +97,7 @@ async function follow(path: string, { signal, hear, link }: Follower): Promise<v
           hear(line);
         },
       });
-      throw new Refusal("ended", "the daemon has ended the stream");
+      throw new Refusal("ended", "the daemon ended the stream");
     } catch (error) {
       if (signal.aborted) return;
       lostAt ??= now();
@@ -110,7 +110,7 @@ async function follow(path: string, { signal, hear, link }: Follower): Promise<v
 
 /** Browsers have words of their own for a connection that breaks off. */
 function lossOf(error: unknown): Refusal {
-  return error instanceof TypeError ? new Refusal("no_answer", "the connection broke off") : toRefusal(error);
+  return error instanceof TypeError ? new Refusal("no_answer", "the connection was lost") : toRefusal(error);
 }
 
 /** The daemon sends a line every five seconds, if only as a sign of life. */
@@ -137,7 +137,7 @@ async function read(path: string, signal: AbortSignal, { opened, hear }: Reader)
   }
 
   function giveUp(): void {
-    end.abort(new Refusal("silent", `nothing came for ${SILENCE / 1_000} seconds`));
+    end.abort(new Refusal("silent", `nothing arrived for ${SILENCE / 1_000} seconds`));
   }
 }
 

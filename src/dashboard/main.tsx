@@ -116,7 +116,7 @@ function CurrentScreen(): Child {
   return (
     <>
       <Heading title="Nothing is here" />
-      <Empty title={`There is no screen ${path}`}>The address may be of another version of Fairlead.</Empty>
+      <Empty title={`There is no screen ${path}`}>The address may come from another version of Fairlead.</Empty>
     </>
   );
 }
@@ -137,7 +137,7 @@ function Lost(): JSX.Element | null {
       {lostAt === null ? null : (
         <p class="lost">
           The daemon does not answer since {words.clockTime(new Date(lostAt).toISOString())} (
-          {words.duration(Math.max(0, now() - lostAt))}). What you see is from before. The page keeps trying.
+          {words.duration(Math.max(0, now() - lostAt))}). The page shows older data. The page keeps trying.
         </p>
       )}
     </div>
@@ -169,11 +169,11 @@ function SignIn({ wrong }: { readonly wrong: boolean }): JSX.Element {
           value={typed}
           onInput={(event: Event) => setTyped((event.target as HTMLInputElement).value)}
         />
-        {wrong ? <p role="alert">That token is not the one of the config.</p> : null}
+        {wrong ? <p role="alert">This token is not the one in the config.</p> : null}
         <button type="submit" class="main">
           Open
         </button>
-        <p class="quiet">It is kept in this tab until you close it.</p>
+        <p class="quiet">This tab keeps it until you close it.</p>
       </form>
     </>
   );

@@ -13,5 +13,5 @@ export function useStatus(): Polled<Status> {
 
 /** Why this reader cannot act; null if nothing keeps him from it. */
 export function useHindrance(): string | null {
-  return useStatus().data?.access === "read" ? "your token (admin.readToken) may only look" : null;
+  return useStatus().data?.access === "read" ? "your token (admin.readToken) is read-only" : null;
 }

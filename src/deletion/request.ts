@@ -53,7 +53,7 @@ async function affectedSources(
   const unknown = named?.find((name) => !known.includes(name));
   if (unknown !== undefined) {
     const why = `no source is named ${JSON.stringify(unknown)}; there are: ${known.join(", ")}`;
-    return fault("unknown_source", `${why}. A request that names none is for all, also for those that were removed`);
+    return fault("unknown_source", `${why}. A request without a source is for all, including removed ones`);
   }
   const heard: string[] = [];
   for (const name of new Set(named ?? known)) if (await isHeard(name, reach)) heard.push(name);
@@ -61,8 +61,8 @@ async function affectedSources(
 }
 
 /**
- * The notification that a user is to be deleted (SPEC.md 6). Its messageId is always the same, and begins with the time as
- * all ids of this server do, so that they sort by time.
+ * The notification that a user must be deleted (SPEC.md 6). Its messageId is always the same, and begins with the time
+ * as all ids of this server do, so that they sort by time.
  */
 export function makeNotice({ nth, userId }: Unnoticed, source: string, { id, sources, requestedAt }: Deletion): Event {
   const place = `${toHex(nth)}${toHex(sources.indexOf(source))}`;

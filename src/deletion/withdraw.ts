@@ -90,7 +90,10 @@ export async function isHeard(source: string, world: ReachWorld): Promise<boolea
   return isTaken || (await holdersOf(source, world)).length > 0;
 }
 
-/** Destinations that once received events and are no longer in the config: they cannot be notified. Who hears of trouble gets no events. */
+/**
+ * Destinations that once received events and are no longer in the config: they cannot be notified. Webhooks of `notify`
+ * are not among them: they get no events.
+ */
 export async function beyondReach({ destinations, backlog }: ReachWorld): Promise<readonly string[]> {
   const configured = new Set(destinations().map(({ name }) => name));
   return [...(await namesIn(backlog))].filter((name) => !configured.has(name) && !isNotifyName(name)).sort();

@@ -67,7 +67,7 @@ export function noteAnyFew(state: Ahead): void {
   else for (const source of state.left) noteFew(source, state);
 }
 
-/** Everything is to be read from the start. */
+/** Reads everything again from the start. */
 export function restartFirst(state: Ahead): void {
   restart(state.first);
   state.left = null;

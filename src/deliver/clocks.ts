@@ -24,11 +24,12 @@ import { type At, type Ms, SECOND } from "../model/units.ts";
  *
  * A destination without waiting deliveries needs no clock: the next start or reload forgets what was counted.
  *
- * Daemons that share a store share the clocks: a delivery keeps for how long its destination's clock had stood still at its
- * first attempt, and another daemon may be the one that gives it up. So each clock stands still for all of them while any has
- * a reason, and what one has counted is never taken back. A daemon that finds its own reason ended by another one, which is
- * served or online, sets it again. Deliveries may thus be given up later than at their cutoff, by what another machine was
- * offline or another config did not serve, and by the second or two until a change is heard; never earlier.
+ * Daemons that share a store share the clocks: a delivery keeps for how long its destination's clock had stood still at
+ * its first attempt, and another daemon may be the one that gives it up. So each clock stands still for all of them
+ * while any has a reason, and what one has counted is never taken back. A daemon that finds its own reason ended by
+ * another one, which is served or online, sets it again. Deliveries may therefore be given up later than their cutoff,
+ * but never earlier. The difference is the time that another machine was offline or another config did not serve the
+ * destination, and a second or two until a change arrives.
  */
 
 /** How long until a save that the store refused is tried again. */
@@ -155,7 +156,7 @@ function setServed({ live, own }: Entry, state: "needless" | "served" | "unserve
 
 type Hearing = { readonly now: At; readonly isUnsaved: boolean };
 
-/** Answers whether this daemon has to save what it knows better than the one that it has heard of. */
+/** Answers whether this daemon knows better than the stored clock, and must save its own. */
 function hearClock({ live, own }: Entry, heard: StoredClock, { now, isUnsaved }: Hearing): boolean {
   const before = live.stored();
   let isNew = live.hear(heard, now);
@@ -266,7 +267,7 @@ export type Reason = "pausedAt" | "unservedAt" | "offlineAt";
 
 /** The clock of one destination, in memory. */
 type LiveClock = DestinationClock & {
-  /** As it is to be stored. */
+  /** The form in which it is stored. */
   stored(): StoredClock;
   /** This reason holds since then. Answers whether that is new. */
   stop(reason: Reason, at: At): boolean;

@@ -31,7 +31,7 @@ export type Deliver = {
   checkLiveness(): readonly string[];
   /** The store has moved waiting deliveries: reads them again; `retries`: they are all retries now. */
   readAgain(what: "all" | "retries"): void;
-  /** The store has settled these without an attempt: does not send them any more. */
+  /** The store has settled these without an attempt: stops sending them. */
   withdraw(deliveries: readonly DeliveryKey[]): void;
   /** Another daemon has saved these clocks: what it has paused or resumed is so here too. */
   hearClocks(heard: readonly StoredClock[]): void;
@@ -108,7 +108,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     shareSlots(alive) {
       if (daemons === Math.max(1, alive)) return;
       daemons = Math.max(1, alive);
-      // What waits for a token may have one now.
+      // Deliveries that wait for a token may have one now.
       for (const loop of loops.all.values()) loop.tryNow(false);
     },
     ...createTries({ ...world, loops, holds, configured: () => configured }),
@@ -128,7 +128,7 @@ export function createDeliver(world: DeliverWorld): Deliver {
     },
   };
 
-  /** Gives each loop its destination, or null if nothing is to be sent to it now. */
+  /** Gives each loop its destination, or null if nothing may be sent to it now. */
   function assignDestinations(): void {
     const served = configured.filter(({ name, enabled }) => enabled && pauses.since(name) === null);
     const byName = new Map(served.map((one) => [one.name, one]));
@@ -244,7 +244,7 @@ function logNotServed(
 }
 
 const NOT_SERVED_HINT =
-  "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";
+  "it is disabled or not in the config: enable it to continue, or end its deliveries with `fairlead move` or `fairlead discard`";
 
 type PauseLog = {
   readonly waiting: ReadonlyMap<string, number>;

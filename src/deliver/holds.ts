@@ -4,9 +4,9 @@ import type { Hold, Sharing } from "../model/sharing.ts";
 import { type Ms, SECOND } from "../model/units.ts";
 import type { Lanes } from "./lanes.ts";
 
-/** A hold that is no longer than this is over before the others hear of it. */
+/** A shorter hold is over before the other daemons learn about it. */
 const SHORTEST: Ms = SECOND;
-/** How far announcements are apart: many attempts may end with the same wish of their receiver. */
+/** The least time between two announcements: many attempts may end with the same Retry-After. */
 const PACE: Ms = SECOND;
 
 /** Webhooks that have asked for silence. Daemons that share a store tell each other: what one of them has heard holds for all. */

@@ -2,10 +2,10 @@
  * A lane limits what is sent to one webhook at a time, so that a sick receiver does not slow the others.
  *
  * open:    deliveries take slots. The lane begins with few, and doubles them after a full round of successes. A round
- *          without any success halves them; so does each answer that says the receiver is overloaded, and no answer at all.
+ *          without any success halves them. So does each attempt without an answer, or with one that reports overload.
  * slowed:  the receiver answers, but its refusals in a row have used up its trust. Requests go out one at a time, a few a
- *          second, so that events that it would accept still reach it. The first success opens the lane. Trust begins at
- *          ten refusals and doubles with each success, up to a thousand.
+ *          second: events that it would accept still reach it. The first success opens the lane. Trust begins at ten
+ *          refusals and doubles with each success, up to a thousand.
  * closed:  ten attempts in a row got no answer. Single probes go out, with backoff. Any answer ends this: a success
  *          opens the lane, a refusal leaves it slowed.
  *

@@ -1,7 +1,7 @@
 /**
- * Reads from the store what the order of a destination needs (order.ts): first all retries, whoever's they are and whenever they
- * are due, so that nothing starts before an earlier one of its user; then those whose turn has come and whose bodies are not in
- * memory.
+ * Reads from the store what the order of a destination needs (order.ts). All retries come first, of any user and due at
+ * any time: nothing may start before an earlier delivery of its user. Then come the deliveries that have their turn and
+ * whose bodies are not in memory.
  */
 import type { Delivery } from "../model/delivery.ts";
 import type { Queue, QueuePosition, ReadQueue } from "../model/ports.ts";
@@ -68,7 +68,7 @@ type State = {
   readonly destination: string;
   readonly readQueue: ReadQueue;
   readonly order: Order;
-  /** How far the retries were read. Another object whenever they are to be read from the start. */
+  /** How far the retries were read. Replaced by another object to read them from the start again. */
   retries: { after: QueuePosition | null };
 };
 

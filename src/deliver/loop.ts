@@ -1,13 +1,14 @@
 /**
  * Sends the waiting deliveries of one destination. Each destination has a loop of its own, so that none waits for another.
  *
- * The loop wakes when something may have changed (a delivery was committed, a slot is free, the config is new) or when the
- * next delivery is due. It then starts as many deliveries as it can. For each it takes the next one from its window
- * (window.ts) and a slot of every webhook that has one (lanes.ts). A started delivery runs beside the loop: one round of
- * attempts (round.ts) leads to a settlement (settle/settle.ts), which is written to the store. A delivery that is to be
- * tried again goes back to the window.
+ * The loop wakes when something may have changed (a delivery was committed, a slot is free, the config is new) or when
+ * the next delivery is due. It then starts as many deliveries as it can. For each it takes the next one from its window
+ * (window.ts) and a slot of every webhook that has one (lanes.ts). A started delivery runs beside the loop: one round
+ * of attempts (round.ts) leads to a settlement (settle/settle.ts), which is written to the store. A delivery that will
+ * be retried goes back to the window.
  *
- * Nothing in the store says that a delivery is being sent: after a crash, whatever was not written is sent again.
+ * The store does not record that a delivery is being sent: after a crash, every delivery without a written settlement
+ * is sent again.
  */
 import type { Destination, Webhook } from "../model/config.ts";
 import type { Delivery, DeliveryRef } from "../model/delivery.ts";
@@ -32,18 +33,21 @@ export type LoopWorld = RoundWorld &
   WindowWorld & {
     readonly settle: Settle;
     readonly clocks: Pick<Clocks, "of">;
-    /** How many daemons send to the same webhooks, with this one. */
+    /** How many daemons send to the same webhooks, including this one. */
     readonly daemons: () => number;
     /** Once aborted, nothing new is started, and running attempts may finish. */
     readonly stopping: AbortSignal;
   };
 
 export type Loop = {
-  /** Resolves when the daemon stops and nothing of this destination runs any more. */
+  /** Resolves when the daemon stops and no attempt of this destination is running. */
   run(): Promise<void>;
   /** This delivery was committed just now. */
   enqueue(delivery: Delivery): void;
-  /** What of its backlog is in memory: how many wait for a slot, and how many, or which, for an earlier one of their user. */
+  /**
+   * The part of its backlog that is in memory: how many wait for a slot, and how many (or which) for an earlier one of
+   * their user.
+   */
   inMemory(): { waiting: number; inLine: number; inLineOf(ids: ReadonlySet<number>): ReadonlySet<number> };
   /** Wakes the loop, and answers whether it has run since the last check. */
   checkLiveness(): boolean;
@@ -51,13 +55,13 @@ export type Loop = {
   tryNow(all: boolean): void;
   /** Reads its deliveries from the store again, because the store has moved some; or only its retries. */
   readAgain(what: "all" | "retries"): void;
-  /** Sends none of these events any more. */
+  /** Stops sending these events. */
   withdraw(ids: ReadonlySet<number>): void;
   /** Forgets these deliveries, because another daemon sends them from now on. */
   forget(has: (ref: DeliveryRef) => boolean): void;
   /** Whether something is being sent, or was sent and is not written yet. */
   isBusy(): boolean;
-  /** Sends by this entry of the config from the next round on; null: sends nothing. */
+  /** Uses this entry of the config from the next round on; null: sends nothing. */
   setDestination(destination: Destination | null): void;
   /** Runs `work`, which may end or move waiting deliveries, while nothing is sent; or answers why it cannot. */
   whileIdle<T>(work: () => Promise<T>): Promise<T | Fault>;
@@ -101,7 +105,7 @@ export function createLoop(name: string, world: LoopWorld): Loop {
     forget: (has) => remove(loop, (window) => window.forget(has)),
     isBusy: () => isBusy(loop) || loop.isStarting,
     setDestination(destination) {
-      // What was sent again during a pause is stored with the newest first: lines have to know all of it.
+      // Deliveries that were replayed during a pause are stored newest first: lines must know all of them.
       if (loop.destination === null && loop.window.lines !== null) loop.window.readAgain("all");
       loop.destination = destination;
       waker.wake();
@@ -126,7 +130,7 @@ function inMemory({ lines, waiting }: Window): ReturnType<Loop["inMemory"]> {
   return { waiting: waiting(), inLine: lines?.waiting() ?? 0, inLineOf: lines?.waitingOf ?? (() => new Set()) };
 }
 
-/** What is gone may have given the turn to others. */
+/** Removing deliveries may let others of their users go next. */
 function remove({ window, waker }: LoopState, run: (window: Window) => void): void {
   run(window);
   if (window.lines !== null) waker.wake();
@@ -145,14 +149,14 @@ type LoopState = {
   unwritten: number;
   /** Called when one of its attempts has given its slot back. */
   readonly onSlotFreed: () => void;
-  /** Its entry in the config; null while nothing is to be sent to it. */
+  /** Its entry in the config; null while nothing may be sent to it. */
   destination: Destination | null;
   /** Whether `startAll` runs: it may be reading deliveries, and about to start one. */
   isStarting: boolean;
-  /** How many works of `whileIdle` run. While there is one, no delivery is started. */
+  /** How many calls of `whileIdle` run. While there is one, no delivery is started. */
   idleWorks: number;
   lastStarted: Queue;
-  /** How many deliveries were started since the daemon was. */
+  /** How many deliveries were started since the start of the daemon. */
   started: number;
   /** The last outage whose end the loop has acted on. */
   outage: Outage | null;
@@ -187,7 +191,7 @@ async function startAll(loop: LoopState): Promise<At | null> {
     loop.isStarting = true;
     let now: At;
     do {
-      // All questions are asked for one moment: otherwise a lane that opens between two of them would be overlooked.
+      // All checks use the same moment: otherwise a lane that opens between two of them would be missed.
       now = world.clock.now();
       applyLaneHealth(loop, destination);
       if (window.isLow(now)) await window.fill(now);
@@ -195,7 +199,7 @@ async function startAll(loop: LoopState): Promise<At | null> {
     if (window.lines !== null && window.isLow(now)) await readOnSoon(loop);
     return earliest(window.nextDueAt(), world.lanes.nextOpenAt(destination, now));
   } catch (error) {
-    world.report.storeFailed(`read what waits for ${name}`, error);
+    world.report.storeFailed(`read the waiting deliveries of ${name}`, error);
     return world.clock.now() + SECOND;
   } finally {
     loop.isStarting = false;
@@ -204,15 +208,18 @@ async function startAll(loop: LoopState): Promise<At | null> {
   }
 }
 
-/** A page may only have deliveries that wait for others of their user. So many are read on, with a turn of the event loop between. */
+/**
+ * A page may contain only deliveries that wait for others of their user. This many pages are read in a row, with a turn
+ * of the event loop between them.
+ */
 async function readOnSoon({ world, waker }: LoopState): Promise<void> {
   await world.clock.nextTurn();
   waker.wake();
 }
 
 /**
- * A reload may have given the destination an order, or taken it away. What is being sent is settled first: several of one user
- * may be. Answers false until then.
+ * A reload may have given the destination an order, or taken it away. Running deliveries are settled first, because
+ * several of one user may be among them. Answers false until then.
  */
 function applyOrder(loop: LoopState, { order }: Destination): boolean {
   const { name, world } = loop;
@@ -239,7 +246,7 @@ function applyLaneHealth(loop: LoopState, destination: Destination): void {
   window.retryEarly(outage);
 }
 
-/** Starts what is in memory while it finds slots. Answers whether to read more and try again. */
+/** Starts deliveries from memory as long as there are slots. Answers whether to read more and try again. */
 function startRead(loop: LoopState, destination: Destination, now: At): boolean {
   // The daemon may have begun to stop, or the config may have changed, during the read.
   if (loop.world.stopping.aborted || loop.destination !== destination) return false;
@@ -247,7 +254,7 @@ function startRead(loop: LoopState, destination: Destination, now: At): boolean 
   return false;
 }
 
-/** One start: for whom, and what is asked of the lanes for a first attempt. */
+/** One start: the destination, and what a first attempt asks of the lanes. */
 type Turn = SlotAsk & {
   readonly loop: LoopState;
   readonly destination: Destination;
@@ -256,7 +263,7 @@ type Turn = SlotAsk & {
   readonly stoodStill: Ms;
 };
 
-/** Starts one delivery, if there is a slot for it. Answers whether it is worth trying again. */
+/** Starts one delivery if there is a slot for it. Answers whether to try another. */
 function startOne(loop: LoopState, destination: Destination, now: At): boolean {
   const { world, window, waker, destinationClock } = loop;
   if (window.isIdle() || isFull(loop)) return false;
@@ -330,7 +337,7 @@ const SUSPECT_TURNS: readonly (readonly WindowQueue[])[] = [
 function queuesInTurn(loop: LoopState, destination: Destination): readonly WindowQueue[] {
   const { sending, lastStarted, started, world } = loop;
   if (world.lanes.isSuspect(destination)) return SUSPECT_TURNS[started % SUSPECT_TURNS.length] ?? [];
-  // Without what only waits to be written: successes do for a while, and retries would take all slots.
+  // Without those that only wait to be written: successes do so for a while, and retries would take all slots.
   const runs = sending.first + sending.retry > 0;
   const theirTurn = destination.rate === null ? lastStarted === "first" : started % 4 === 0;
   const retriesFirst = runs ? sending.retry * 3 < sending.first : theirTurn;
@@ -365,7 +372,7 @@ async function deliver(loop: LoopState, delivery: Delivery, { destination, webho
     if (settlement !== null && window.decided(delivery, settlement.state !== "waiting")) waker.wake();
     const written = settlement === null ? null : await writeSettlement(delivery, settlement, world);
     if (settlement !== null && written !== null) {
-      // It waits no more, whatever was decided.
+      // It no longer waits, whatever was decided.
       if (written === "gone" && window.decided(delivery, true)) waker.wake();
       window.settled(delivery, settlement.state === "waiting" ? settlement.dueAt : null);
       // The next retry may be due earlier than the loop expects. Otherwise the free slot has woken it already.

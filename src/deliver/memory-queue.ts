@@ -21,7 +21,10 @@ export type MemoryQueue = {
   more: boolean;
   /** Whether a page is being read. */
   isReading: boolean;
-  /** Whether it was to be read from the start again while the last page was being read, which says nothing of its place then. */
+  /**
+   * Whether a read from the start was requested while the last page was being read. The place of that page then means
+   * nothing.
+   */
   isRestarted: boolean;
 };
 

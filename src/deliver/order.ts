@@ -1,14 +1,15 @@
 /**
- * Keeps the deliveries of each user in the order of acceptance, for a destination with `order: user`. At most one of a user has
- * its turn: it is sent, and retried, until it is settled for good. Those behind it wait in a line, of which only the numbers are
- * in memory: some twelve bytes each. Their bodies are read again when their turn comes; a few are kept, as most lines are short.
+ * Keeps the deliveries of each user in the order of acceptance, for a destination with `order: user`. At most one of a
+ * user has its turn: it is sent, and retried, until its final settlement. Those behind it wait in a line, of which only
+ * the numbers are in memory: about twelve bytes each. Their bodies are read again when their turn comes; a few are
+ * kept, as most lines are short.
  *
  * setting up: the stored retries are read first. Nothing starts before it is known who has one.
  * waiting:    a delivery is read, or was committed just now, and others of its user are before it.
  * turn:       all before it are settled. It is loaded: from those kept, or from the store.
  *
- * After a crash the lines are made again from what the store says, so nothing about them is stored. What has got its turn keeps
- * it: a delivery that the operator sends again or moves here joins the line when it is read, before what waits in it.
+ * After a crash the lines are made again from what the store says, so nothing about them is stored. A delivery keeps
+ * its turn. One that the operator replays or moves here joins the line when it is read, ahead of the others in it.
  */
 import type { Delivery } from "../model/delivery.ts";
 import { specifiedBody } from "../model/payload.ts";
@@ -26,9 +27,11 @@ const MOST_READS = 8;
 export type Order = {
   /** A delivery was read from this queue, or was committed just now. Answers whether it has its turn; if not, it joins the line. */
   admit(delivery: Delivery, queue: Queue): boolean;
-  /** It is settled for good, or withdrawn: the turn goes to the next in its line. Answers whether there is one. */
+  /**
+   * It has its final settlement, or was withdrawn: the turn goes to the next in its line. Answers whether there is one.
+   */
   over(id: number): boolean;
-  /** The result of its attempt: it is settled for good, or waits for a retry and keeps its turn. Answers the same. */
+  /** The result of its attempt: it is final, or it waits for a retry and keeps its turn. Answers the same. */
   decided(id: number, isFinal: boolean): boolean;
   /** Begins again with these, which are being sent. */
   reset(sending: ReadonlySet<number>): void;
@@ -37,7 +40,7 @@ export type Order = {
   note(retry: Delivery): void;
   /** All stored retries were noted. */
   setUp(): void;
-  /** Whether some have their turn that are to be loaded. */
+  /** Whether some that have their turn must be loaded. */
   hasNext(): boolean;
   /** Those of them whose bodies were kept. Each is answered once. */
   takeKept(): readonly Delivery[];
@@ -70,7 +73,7 @@ type State = {
   readonly lines: Map<User, Line>;
   /** The deliveries that have their turn, and whose they are. */
   readonly turns: Map<number, User>;
-  /** Those of them that are to be read, and those whose bodies were kept. */
+  /** Those of them that must be read, and those whose bodies were kept. */
   readonly unread: Set<number>;
   readonly ready: Delivery[];
   /** When those in lines are due that are retries. */
@@ -114,7 +117,7 @@ export function createOrder(): Order {
     setUp() {
       state.isSettingUp = false;
       for (const [user, line] of lines) if (line.turn === 0) choose(user, line, state);
-      // They are retries, which are read when they are due; but for those that were withdrawn meanwhile.
+      // They are retries, which are read when they are due, except those that were withdrawn meanwhile.
       for (const id of unread) if (dues.delete(id)) unread.delete(id);
     },
     hasNext: () => ready.length > 0 || unread.size > 0,
@@ -155,7 +158,8 @@ function admit(delivery: Delivery, queue: Queue, state: State): boolean {
 function over(id: number, state: State): boolean {
   const { turns, lines, unread, dues, isSettingUp } = state;
   drop(id, state);
-  // One that is withdrawn stays in its line. When its turn comes, it must be looked for at once, not when it would be due.
+  // One that is withdrawn stays in its line. When it has its turn, it must be looked up at once, not when it would be
+  // due.
   dues.delete(id);
   const user = turns.get(id);
   const line = user === undefined ? undefined : lines.get(user);

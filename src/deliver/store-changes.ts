@@ -6,7 +6,7 @@ import type { Deliver } from "./deliver.ts";
 
 type Worker = { wake(): void };
 
-/** The parts of the daemon that must know of changes in the store. */
+/** The parts of the daemon that must learn about changes in the store. */
 type Changed = {
   readonly deliver: Deliver;
   readonly janitor: Worker;

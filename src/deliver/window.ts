@@ -49,11 +49,11 @@ import {
  * early:     an outage is over. Retries whose attempts all began in it are read once although they are not due yet.
  * suspect:   the last attempts have all failed, perhaps because of the retries. The newest first attempts are read into a
  *            queue of their own, so that a new event need not wait behind all those before it.
- * aside:     retries whose webhooks have no slot were put back to make room for others. After a while all retries are read from
- *            the start again, except what is in memory; and first attempts as well if a delivery met a bug.
+ * aside:     retries whose webhooks have no slot were put back to make room for others. After a while, all retries are read
+ *            from the start again, except those in memory. First attempts are, too, if a delivery met a bug.
  *
- * For a destination with an order (order.ts), the deliveries here have their turn, and the others that were read stand in
- * lines. Nothing is read ahead of older ones then, neither the newest nor those of sources that have few.
+ * For a destination with an order (order.ts), the deliveries here have their turn, and the others that were read stand
+ * in lines. Nothing is then read ahead of older deliveries: neither the newest, nor those of sources with few.
  */
 
 /** How long until deliveries that were put aside are read again. */
@@ -306,7 +306,9 @@ async function readRetries(state: State, now: At, { destination, world }: ReadFr
   if (stored !== null) noteDue(state, stored);
 }
 
-/** Once one delivery is left to be read, so are all behind it, but for those of sources that have few in memory. */
+/**
+ * When one delivery is left in the store, so are all behind it, except those of sources with few deliveries in memory.
+ */
 function enqueue(delivery: Delivery, state: State): boolean {
   const { first, ahead, latest, known, isSuspect, lines } = state;
   const isOnly = isIdle(first) && ahead.waiting.length === 0;

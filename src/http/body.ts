@@ -151,7 +151,7 @@ function createUploads(clock: Clock) {
     for (const upload of uploads) {
       if (unfinished - leaving + size <= MOST_UNFINISHED) return;
       if (upload.startedAt > clock.now() - FAIR_TIME) return;
-      giveUp(upload, "the body was still coming when too many others were; try again");
+      giveUp(upload, "the body was too slow while too many others were being received; try again");
     }
   }
 

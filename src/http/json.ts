@@ -19,7 +19,7 @@ export function parseJson(text: string, what = "the body"): Parsed | Fault {
  * parse as others of their size, and anyone can send them.
  */
 const MOST_LEVELS = 1_000;
-const TOO_DEEP = "the JSON nests more than 1,000 objects and arrays within each other; flatten it";
+const TOO_DEEP = "the JSON nests objects and arrays more than 1,000 levels deep; flatten it";
 
 /** Checks the text before parsing. Nearly all texts have fewer brackets than the limit, and counting them is cheap. */
 function isTooDeep(text: string): boolean {

@@ -67,14 +67,14 @@ async function* inTime({ body }: Request, clock: Clock): AsyncGenerator<Uint8Arr
     if (error instanceof BodyFault) throw error;
     throw new BodyFault(fault("body_incomplete", "the connection was closed before the body was complete"));
   } finally {
-    // The client need not send the rest. Nothing awaits the cancellation.
+    // The client does not have to send the rest. Nothing awaits the cancellation.
     reader.cancel().catch(() => {});
   }
 }
 
 async function within<T>(ms: Ms, reading: Promise<T>, clock: Clock): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const why = `nothing of the body has come for ${formatDuration(LONGEST_SILENCE)}, or it took ${formatDuration(LONGEST)}`;
+  const why = `no part of the body came for ${formatDuration(LONGEST_SILENCE)}, or it took more than ${formatDuration(LONGEST)}`;
   const cancel = clock.after(Math.max(0, ms), () => late.reject(new BodyFault(fault("body_too_slow", why))));
   // The race below may be over when this rejects.
   reading.catch(() => {});

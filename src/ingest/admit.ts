@@ -88,7 +88,7 @@ function suppressedCalls(
 
 const SUPPRESSED = fault(
   "user_suppressed",
-  "this user was deleted, and calls of this user are refused until the operator takes that back",
+  "this user was deleted, and calls of this user are refused until the operator allows them again",
 );
 
 type Refusing = {
@@ -124,7 +124,7 @@ function validateAll({ calls, arrival }: Envelope): Validated {
 }
 
 function tooMany(count: number): Fault {
-  const message = `the batch holds ${count} calls; the limit is ${MAX_BATCH_EVENTS}, and the calls after that are refused`;
+  const message = `the batch has ${count} calls; the limit is ${MAX_BATCH_EVENTS}, and the calls after that are refused`;
   return fault("too_many_events", message);
 }
 

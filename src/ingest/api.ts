@@ -30,7 +30,7 @@ export function createIngest(world: IngestWorld): Handle {
   return async function handle(request, peer) {
     const begunAt = world.clock.now();
     const origin = request.headers.get("origin");
-    // A page that is left closes its connection, whose address could then not be read any more.
+    // A page that is left closes its connection, and the address could not be read later.
     const known = origin === null ? peer : { address: peer.address, overSocket: peer.overSocket };
     const incoming: IncomingRequest = { request, peer: known, origin, door: world.door() };
     let response: Response;
@@ -131,7 +131,7 @@ function wrongMethod(
   world: IngestWorld,
 ): Response {
   if (req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: right } });
-  const refusal = fault("method_not_allowed", `${shownPath(req.raw, incoming.door.hideKeys)} takes ${right}`);
+  const refusal = fault("method_not_allowed", `${shownPath(req.raw, incoming.door.hideKeys)} accepts only ${right}`);
   const response = respondFault(refuse(refusal, { incoming }, world));
   response.headers.set("Allow", right);
   return response;
@@ -139,7 +139,7 @@ function wrongMethod(
 
 function notFound(path: string): Fault {
   const known = "/v1/identify, /v1/track, /v1/page, /v1/screen, /v1/group, /v1/alias and /v1/batch";
-  return fault("not_found", `nothing is at ${path}; calls are taken at ${known}`);
+  return fault("not_found", `there is nothing at ${path}; send calls to ${known}`);
 }
 
 /** Short names, by which browsers save bytes. */
@@ -194,7 +194,7 @@ function makeSettings(input: SettingsInput): object {
   };
 }
 
-/** The name that the client uses for this server, which this machine need not know. */
+/** The name that the client uses for this server, which this machine may not know. */
 function hostOf({ request, proxied }: SettingsInput): string {
   const forwarded = proxied ? request.headers.get("x-forwarded-host") : null;
   const host = first(forwarded) || request.headers.get("host") || "";

@@ -161,7 +161,7 @@ function tooMuchWaits(
 ) {
   const share = maxWaiting?.share == null ? "" : `, ${formatPortion(maxWaiting)} of the outbox`;
   return (
-    `too much of the source ${name} waits for delivery: ${formatSize(bytes)} of ${formatSize(most)}` +
+    `too many calls of the source ${name} are waiting for delivery: ${formatSize(bytes)} of ${formatSize(most)}` +
     `${share} (sources.${name}.maxWaiting); try again later`
   );
 }

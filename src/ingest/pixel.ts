@@ -79,7 +79,7 @@ function readDotted(query: URLSearchParams): Pixel {
 }
 
 function bothAt(key: string): Fault {
-  return fault("invalid_call", `the query gives ${key.slice(0, 100)} both a value and something within`);
+  return fault("invalid_call", `the query gives ${key.slice(0, 100)} both a value and nested fields`);
 }
 
 type Leaf = { readonly path: readonly string[]; readonly last: string; readonly meant: string | boolean };

@@ -106,7 +106,7 @@ function readBatch(body: unknown, arrival: Arrival): Envelope | Fault {
   };
 }
 
-/** Null for an empty object, which need not be merged into each call. */
+/** Null for an empty object, which is not merged into each call. */
 function objectOf(value: unknown): JsonObject | null {
   return isObject(value) && Object.keys(value).length > 0 ? value : null;
 }

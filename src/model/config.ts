@@ -72,7 +72,7 @@ export type Config = {
   readonly sources: readonly Source[];
   /** Who gets events. Those of `notify` are not among them: see `receiversOf`. */
   readonly destinations: readonly Destination[];
-  /** Who hears of trouble. */
+  /** The webhooks that get notifications about trouble. */
   readonly notify: readonly Notifier[];
   /** Our own certificates: the server's, and those that receivers require. */
   readonly certificates: readonly Certificate[];
@@ -145,7 +145,7 @@ export type Destination = DeliveryPolicy & {
   readonly filter: Filter | null;
   /** What it gets of calls in place of the specification's body; null: that. */
   readonly template: Template | null;
-  /** The same for notices that a user is to be deleted. */
+  /** The same for delete notifications. */
   readonly noticeTemplate: Template | null;
   readonly webhooks: readonly Webhook[];
   /** The first signs; more than one while a secret is being replaced. Empty: requests are not signed. */
@@ -209,16 +209,16 @@ export const NOTICE_KINDS = [
 ] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** A webhook that hears of trouble. */
+/** A webhook that gets notifications about trouble. */
 export type Notifier = {
   /** As in the config: `ops`. */
   readonly name: string;
   readonly on: readonly NoticeKind[];
   /** How long a destination must have failed. */
   readonly failingFor: Ms;
-  /** How long until what lasts is told again. */
+  /** How often lasting trouble is reported again. */
   readonly repeat: Ms;
-  /** Most notifications in any hour. */
+  /** The most notifications in any hour. */
   readonly perHour: number;
   /** How it is sent to, under the name `notify:ops`. Its one webhook is that of the entry. */
   readonly destination: Destination;

@@ -35,7 +35,7 @@ export type Deletion = Pick<DeletionRequest, "erase" | "suppress"> & {
   readonly sources: readonly string[];
   /** Destinations that received events once and are no longer in the config. They are not notified. */
   readonly untold: readonly string[];
-  /** The newest event when the request arrived. Older events are not sent any more. */
+  /** The newest event when the request arrived. Older events are no longer sent. */
   readonly upTo: number;
   readonly notices: readonly NoticeCount[];
   /** What was erased from the store; null before anything was. */
@@ -59,7 +59,7 @@ export type DeletedUser = {
   readonly nth: number;
   readonly userId: string | null;
   readonly hash: string;
-  /** Whether calls of this user are refused now, from any source. */
+  /** Whether calls about this user are refused now, from any source. */
   readonly suppressed: boolean;
 };
 
@@ -133,7 +133,7 @@ export type StoredDeletions = {
 
 export type WaitingStep = { readonly found: readonly WaitingEvent[]; readonly next: WalkCursor | null };
 
-/** `closed`: no notification can change its state any more. */
+/** `closed`: the states of its notifications are final. */
 export type CheckedDeletion = Deletion & { readonly closed: boolean };
 
 export type ErasedStep = { readonly next: WalkCursor | null; readonly busy: boolean };

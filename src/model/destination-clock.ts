@@ -41,8 +41,8 @@ export type StoredClocks = {
    */
   save(clocks: readonly StoredClock[], because: "command" | "observed"): Promise<Fault | null>;
   /**
-   * Reads the clock of a destination again, which another daemon may have changed a moment ago. If it has, this daemon hears of the change.
-   * Answers why it could not. Left out if no other daemon shares the store.
+   * Reads the clock of a destination again, which another daemon may have changed a moment ago. If it has, this daemon
+   * adopts the change. Answers why it could not. Left out if no other daemon shares the store.
    */
   refresh?(destination: string): Promise<Fault | null>;
 };

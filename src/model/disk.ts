@@ -38,14 +38,14 @@ export type Alias =
 export function describeAlias(alias: Alias): { readonly why: string; readonly remedy: string } {
   if (alias.kind === "mounted") {
     return {
-      why: "it is a mount point by itself, so that its write-ahead log and its lock are not beside the file that is mounted there",
-      remedy: "mount the folder that it is in instead",
+      why: "the file itself is a mount point, so its write-ahead log and its lock would not lie beside the mounted file",
+      remedy: "mount its folder instead",
     };
   }
   const known = alias.names.length > 0 ? `, another one is ${alias.names.join(", ")}` : "";
   return {
-    why: `it has ${alias.links} names (hard links${known}), and a daemon that opens it by another one has another log and another lock`,
-    remedy: "remove the other names, or put a copy in its place while no daemon runs: cp FILE COPY && mv COPY FILE",
+    why: `it has ${alias.links} names (hard links${known}), and a daemon that opens it by another name uses another log and another lock`,
+    remedy: "remove the other names, or replace it by a copy while no daemon runs: cp FILE COPY && mv COPY FILE",
   };
 }
 

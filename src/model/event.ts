@@ -5,7 +5,7 @@ import { type At, formatTime } from "./units.ts";
 export const CALL_TYPES = ["identify", "track", "page", "screen", "group", "alias"] as const;
 export type CallType = (typeof CALL_TYPES)[number];
 
-/** What is sent to a receiver: a call, or the notice that a user is to be deleted (SPEC.md 6). */
+/** What is sent to a receiver: a call, or a delete notification (SPEC.md 6). */
 export type EventType = CallType | "delete";
 
 /** A JSON object as the client sent it. It is checked, passed on and serialised, never rebuilt. */
@@ -80,9 +80,9 @@ export type Routed = { readonly deliverTo: readonly string[]; readonly skipped: 
 export type Preview = {
   readonly destination: string;
   readonly gets: boolean;
-  /** The rule that keeps it away; null if it gets it. */
+  /** The rule that excludes it; null if it gets the call. */
   readonly rule: SkipRule | null;
-  /** In words, with what was found in the call. */
+  /** The reason as text, with what was found in the call. */
   readonly why: string;
   /** The payload that it would get by its template; null if it has none, or does not get the call. */
   readonly body: string | null;

@@ -66,7 +66,7 @@ export type DeliveryDetail = ListedDelivery & {
   readonly log: AttemptLog;
 };
 
-/** What the store knows of a messageId. */
+/** What the store knows about a messageId. */
 export type Trail = {
   readonly events: readonly FoundEvent[];
   /** The sources it came from in the last 24 hours, even if the event is no longer stored. */

@@ -2,12 +2,12 @@ import type { NoticeKind, Notifier } from "./config.ts";
 import type { JsonObject } from "./event.ts";
 import { type At, MINUTE, type Ms } from "./units.ts";
 
-/** What is told to the webhooks of `notify` (`notify/notices.ts`). */
+/** What the webhooks of `notify` get (`notify/notices.ts`). */
 
 export type Fact = {
   readonly kind: NoticeKind;
   readonly subject: string;
-  /** `unknown`: nobody can say now. `elsewhere`: another daemon tells of it. */
+  /** `unknown`: nobody can say now. `elsewhere`: another daemon reports it. */
   readonly state: "bad" | "fine" | "unknown" | "elsewhere";
   /** Since when it is bad. Times are by `clock.now()`. */
   readonly since: At;
@@ -21,7 +21,7 @@ export type Notice = {
   readonly kind: NoticeKind;
   readonly state: NoticeState;
   readonly items: readonly NoticeItem[];
-  /** Since when the first of them waits to be told. */
+  /** Since when the first of them waits to be reported. */
   readonly waits: At;
 };
 export type NoticeState = "new" | "ongoing" | "recovered";
@@ -35,7 +35,7 @@ export type NoticeItem = Pick<Fact, "subject" | "since" | "says" | "details"> & 
 
 export type GivenUp = { readonly destination: string; readonly state: "failed" | "expired"; readonly reason: string };
 
-/** What decides when something is told, and by whom. */
+/** What decides when something is reported, and by which daemon. */
 export type NoticeRules = {
   /** As the config has them now. */
   readonly rules: () => Pick<Notifier, "on" | "failingFor" | "repeat" | "perHour">;

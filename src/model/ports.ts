@@ -236,7 +236,7 @@ export type StoreOptions = {
   readonly path: string;
   /** The database, if it is on PostgreSQL. */
   readonly postgres?: Postgres | null;
-  /** What other daemons that share the outbox, and operators, are told of this one. */
+  /** What this daemon tells operators, and other daemons that share the outbox, about itself. */
   readonly about?: DaemonAbout;
   /** The limits at which calls are refused. A reload may change them. */
   readonly bounds: () => Bounds;
@@ -291,7 +291,7 @@ export type Store = {
   /** Null if only this daemon can have the store. */
   readonly sharing: Sharing | null;
   readonly rescue: Rescue;
-  /** The daemon stops: nothing waits any more for another write to share its commit. */
+  /** The daemon stops: from now on, no write waits for another to share its commit. */
   hurry(): void;
   /** Commits pending writes and closes the files. May be called twice. */
   close(): Promise<void>;

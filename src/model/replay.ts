@@ -21,7 +21,7 @@ export type Replay = {
 /** Why a delivery is not sent again. */
 export const USER_DELETED = fault(
   "user_deleted",
-  "its user was deleted after its event had come: sending it again would bring the user back; receivers get the calls that come from now on",
+  "its user was deleted after the event arrived, and sending it again would bring the user back; receivers get only later calls",
 );
 
 export type Wish = {

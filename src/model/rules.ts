@@ -3,13 +3,13 @@
  * rule is stored with the event, so that it can be explained. Imports nothing: the dashboard has it as well.
  */
 export const SKIP_RULES = {
-  destination_disabled: "it was disabled then",
-  source_not_selected: "its `sources` do not have that one",
-  type_not_selected: "its `types` do not have that type",
+  destination_disabled: "it was disabled at that time",
+  source_not_selected: "its `sources` do not include that one",
+  type_not_selected: "its `types` do not include that type",
   integration_disabled: "the call's `integrations` disable it",
-  all_integrations_disabled: "the call's `integrations` disable All, and do not name it",
-  historical: "the call was older than a day when it came, and its `historical` is skip",
-  event_not_selected: "its `events` do not take the name of this call",
+  all_integrations_disabled: "the call's `integrations` disable All and do not name it",
+  historical: "the call was more than a day old when it arrived, and its `historical` is skip",
+  event_not_selected: "its `events` do not match the name of this call",
   condition_not_met: "the call does not meet its `where`",
   not_sampled: "its `sample` leaves out this user",
   test_of_another: "it is a test of another destination",

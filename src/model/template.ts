@@ -16,7 +16,7 @@ export type Piece =
 /** `{{ properties.total | number: 2 }}` */
 export type Reference = { readonly path: readonly string[]; readonly formats: readonly Format[] };
 
-/** What is done with a value, one after the other. A missing value stays missing but for `default`. */
+/** What is done with a value, one after the other. A missing value stays missing, except with `default`. */
 export type Format =
   | { readonly name: "default"; readonly value: string | number | boolean }
   /** A time as ISO 8601 becomes readable in a zone: `UTC`, an offset as `+02:00`, or a name as `Europe/Berlin`. */

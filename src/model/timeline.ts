@@ -12,7 +12,7 @@ export type ClockHealth =
   | {
       readonly plausible: false;
       readonly code: ClockDoubt;
-      /** In words, with what the clock says. */
+      /** The reason as text, with what the clock says. */
       readonly reason: string;
       /** By `clock.now()`. */
       readonly since: At;

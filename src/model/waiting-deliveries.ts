@@ -41,8 +41,7 @@ export type Moved = { readonly moved: number; readonly doubled: number; readonly
 export type WhileIdle = <T>(destination: string, work: () => Promise<T>) => Promise<T | Fault>;
 
 export function destinationInUse(name: string): Fault {
-  const remedy =
-    "pause it, disable it, or remove it from the config, before you move or discard its waiting deliveries";
+  const remedy = "before you move or discard its waiting deliveries, pause it, disable it or remove it from the config";
   return fault("destination_in_use", `${name} is being served; ${remedy}`);
 }
 
@@ -51,7 +50,7 @@ export function destinationBusy(name: string): Fault {
   return fault("destination_busy", `earlier attempts for ${name} are still running; try again`, SECOND);
 }
 
-/** Events that must not be sent any more: a newer one replaces them, or their user was deleted. */
+/** Events that must no longer be sent: a newer one replaces them, or their user was deleted. */
 export type Withdrawal = {
   /** Their numbers. Their waiting deliveries become `failed`. */
   readonly events: readonly number[];

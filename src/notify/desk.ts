@@ -15,7 +15,7 @@ import { createNotices } from "./notices.ts";
 export type DeskWorld = Pick<NoticeRules, "alone" | "leads"> & {
   /** The entry as the config has it now. */
   readonly notifier: () => Notifier;
-  /** Whether other daemons may have told something meanwhile. */
+  /** Whether other daemons may have reported something meanwhile. */
   readonly isShared: boolean;
   readonly accept: Accept;
   readonly marks: Marks;
@@ -26,7 +26,7 @@ export type DeskWorld = Pick<NoticeRules, "alone" | "leads"> & {
   readonly report: Pick<Report, "daemon">;
 };
 
-/** What is told to one entry of `notify`, and what was. */
+/** What is reported to one entry of `notify`, and what was. */
 export type Desk = {
   /** Tells what is due. Rejects when the store cannot be read. */
   look(facts: readonly Fact[]): Promise<void>;
@@ -87,7 +87,7 @@ export function createDesk(world: DeskWorld): Desk {
     return true;
   }
 
-  /** If the daemon is killed before, it is told again. */
+  /** If the daemon is killed before, it is reported again. */
   async function saveMarks(): Promise<void> {
     const now = notices.marks(clock.now());
     const changes = changesOf(stored ?? NO_MARKS, now, prefix);

@@ -18,12 +18,12 @@ export type FactsWorld = {
   readonly sharing: Pick<Sharing, "leads"> | null;
   readonly timeline: Timeline;
   readonly lastReload: () => ConfigStatus;
-  /** The name of this machine: of daemons that share an outbox, each tells of its own config and clock. */
+  /** The name of this machine: of daemons that share an outbox, each reports its own config and clock. */
   readonly host: string;
   readonly clock: Pick<Clock, "now" | "wall">;
 };
 
-/** Everything that can be told of, as it is now. Rejects when the store fails: then nothing is known. */
+/** All current facts that can be reported. Rejects when the store fails: then nothing is known. */
 export async function gatherFacts(world: FactsWorld): Promise<readonly Fact[]> {
   return [
     ...(await ofDestinations(world)),
@@ -62,7 +62,7 @@ function ofDestination(name: string, { health, waiting }: Asked, { pauses, timel
     ...fact,
     state: "bad",
     since: failingSince,
-    says: `${name} has taken nothing for ${formatDuration(now - failingSince)}, since ${since}: ${reason}; ${waits}`,
+    says: `${name} has accepted nothing for ${formatDuration(now - failingSince)}, since ${since}: ${reason}; ${waits}`,
     details: { url: lastError.url, reason, waiting },
   };
 }
@@ -76,11 +76,11 @@ function withoutQueries(reason: string): string {
   return reason.replace(/[?#]\S*/g, "");
 }
 
-/** Where it is told, and where it is over. */
+/** The shares at which it is reported, and at which it is over. */
 const CROWDED = 0.8;
 const ROOMY = 0.75;
 
-/** Of daemons that share it, the one that cleans it up tells of it. */
+/** Of daemons that share it, the one that cleans it up reports it. */
 async function ofOutbox({ health, sharing, clock }: FactsWorld): Promise<Fact> {
   const fact = { kind: "outbox_nearly_full", subject: "the outbox" } as const;
   if (sharing !== null && !sharing.leads()) return { ...fact, ...NOTHING, state: "elsewhere" };
@@ -99,18 +99,20 @@ async function ofOutbox({ health, sharing, clock }: FactsWorld): Promise<Fact> {
   };
 }
 
-const WILL_REFUSE = "calls are refused once it is full; fairlead status says for whom deliveries wait";
-const REFUSES = "calls are refused until there is room; fairlead status says for whom deliveries wait";
+const WILL_REFUSE =
+  "calls are refused when it is full; fairlead status shows which destinations have waiting deliveries";
+const REFUSES =
+  "calls are refused until there is room; fairlead status shows which destinations have waiting deliveries";
 
 function ofConfig({ lastReload, timeline, sharing, host }: FactsWorld): Fact {
   const { file, refused } = lastReload();
   const fact = { kind: "config_refused", subject: on(file, { sharing, host }) } as const;
   if (refused === null) return { ...fact, ...NOTHING, state: "fine" };
-  const says = `${file} was refused at ${shortTime(refused.at)}: ${refused.reason}; fairlead check says where`;
+  const says = `${file} was refused at ${shortTime(refused.at)}: ${refused.reason}; fairlead check shows where`;
   return { ...fact, state: "bad", since: timeline.fromWall(refused.at), says, details: { reason: refused.reason } };
 }
 
-/** A certificate is told of this long before its end, or in the last third of a shorter life. */
+/** A certificate is reported this long before its end, or in the last third of a shorter life. */
 const LAST_DAYS: Ms = 14 * DAY;
 
 function ofCertificate({ key, file, validFrom, validTo }: Certificate, world: FactsWorld): Fact {
@@ -121,7 +123,7 @@ function ofCertificate({ key, file, validFrom, validTo }: Certificate, world: Fa
   const from = validTo - Math.min(LAST_DAYS, (validTo - validFrom) / 3);
   if (wall < from) return { ...fact, ...NOTHING, state: "fine" };
   const ends = wall < validTo ? `expires in ${formatDuration(validTo - wall)}, on` : "has expired, on";
-  const says = `the certificate of ${key} (${file}) ${ends} ${shortTime(validTo)}; renew it, and it is loaded by itself`;
+  const says = `the certificate of ${key} (${file}) ${ends} ${shortTime(validTo)}; renew it: the daemon loads the new one by itself`;
   const details = { key, file, expires: new Date(validTo).toISOString() };
   return { ...fact, state: "bad", since: timeline.fromWall(from), says, details };
 }

@@ -1,12 +1,12 @@
 import { type GivenUp, GROUPING, type Notice, type NoticeItem } from "../model/notice.ts";
 import type { At, Ms } from "../model/units.ts";
 
-/** Counts of one destination that are not told yet. */
+/** Counts of one destination that are not reported yet. */
 type Count = { readonly since: At; failed: number; expired: number; reason: string };
 
 type GivenUps = {
   count(one: GivenUp, now: At): void;
-  /** The counts of all destinations that were not told of within `repeat`, once one of them has waited for the others. */
+  /** The counts of all destinations that were not reported within `repeat`, when one of them has waited for the others. */
   due(now: At): readonly Notice[];
   all(): readonly Notice[];
   told(items: readonly NoticeItem[], now: At): void;
@@ -14,7 +14,7 @@ type GivenUps = {
   adopt(destination: string, toldAt: At): void;
 };
 
-/** Counts deliveries that were given up, by their destination. They have no end, so each destination is told of once in `repeat`. */
+/** Counts deliveries that were given up, by their destination. They have no end, so each destination is reported once in `repeat`. */
 export function createGivenUps(repeat: () => Ms): GivenUps {
   const counts = new Map<string, Count>();
   const toldAt = new Map<string, At>();

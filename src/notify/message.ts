@@ -29,7 +29,7 @@ export function writeMessage({ kind, state, items }: Notice, { wall, host, toWal
 
 /** What an operator sends to see whether it arrives. */
 export function writeTest(name: string, { wall, host }: Pick<MessageWorld, "wall" | "host">): Message {
-  const text = `${name} hears of trouble here. Nothing is wrong: this is a test.`;
+  const text = `${name} gets notifications about trouble here. Nothing is wrong: this is a test.`;
   return { kind: "test", state: "new", title: "Fairlead: test", text, at: formatTime(wall), host, facts: [] };
 }
 
@@ -47,7 +47,7 @@ function titleOf(kind: NoticeKind, state: NoticeState, { named, items }: Titled)
   return only ? one.replace("%", list) : `${many.replace("%", String(named.length))}: ${list}`;
 }
 
-const GONE = ["% is not watched any more", "% are not watched any more"] as const;
+const GONE = ["% is no longer watched", "% are no longer watched"] as const;
 
 type Titles = Readonly<Record<NoticeState, readonly [one: string, many: string]>>;
 
@@ -75,7 +75,7 @@ const TITLES: Readonly<Record<Exclude<NoticeKind, "deliveries_given_up">, Titles
   clock_wrong: {
     new: ["% is wrong", "% clocks are wrong"],
     ongoing: ["% is still wrong", "% clocks are still wrong"],
-    recovered: ["% is right again", "% clocks are right again"],
+    recovered: ["% is correct again", "% clocks are correct again"],
   },
 };
 

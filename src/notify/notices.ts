@@ -1,18 +1,18 @@
 /**
- * What one webhook of `notify` is told, and when. Facts go in, notices come out; nothing here waits or asks.
+ * What is reported to one webhook of `notify`, and when. Facts go in, notices come out; nothing here waits or asks.
  *
  * Trouble is known by its kind and subject, such as `destination_failing` and `crm`. It is in one of these states:
  *
- * new:      seen, and not told yet. Told with all others of its kind, a minute after the first of them was seen.
- * ongoing:  told. Told again at each `repeat` for as long as it lasts.
- * ended:    over, and that is not told yet. Told with all others of its kind that have ended, a minute after the first. If it begins
- *           again before, it goes on as if it had not ended.
+ * new:      seen, not reported yet. It is reported with all others of its kind, a minute after the first of them was seen.
+ * ongoing:  reported. It is reported again at each `repeat` for as long as it lasts.
+ * ended:    over, which is not reported yet. It is reported with all others of its kind that have ended, a minute after the first.
+ *           If it begins again before that, it continues as if it had not ended.
  *
- * Deliveries that were given up have no end: they are counted, and the counts told at most once in `repeat` for each destination.
+ * Deliveries that were given up have no end: they are counted. The counts are reported at most once in `repeat` for each destination.
  *
- * Never more than `perHour` notices are due in any hour. What is held back is not lost: it is told later, as it is then; trouble that
- * came and went meanwhile is told as ended. What was told is kept in marks, so that a restart does not tell it again. Daemons that
- * share a store share the marks: what one has told, the others do not tell, and its end is told by a daemon that has seen it.
+ * At most `perHour` notices are due in any hour. A notice that is held back is not lost: it is reported later, with the facts of that
+ * time. Trouble that came and went meanwhile is reported as ended. Marks keep what was reported, so that a restart does not repeat it.
+ * Daemons that share a store share the marks: one of them reports trouble, and one that has seen its end reports that.
  */
 import type { NoticeKind } from "../model/config.ts";
 import type { Fact, GivenUp, Notice, NoticeRules, NoticeState } from "../model/notice.ts";
@@ -24,14 +24,14 @@ export type Notices = {
   /** These are all the facts there are now. */
   see(facts: readonly Fact[], now: At): void;
   countGivenUp(givenUp: GivenUp, now: At): void;
-  /** What is to be told now. It stays due until it is told. */
+  /** What must be reported now. It stays due until it is reported. */
   due(now: At): readonly Notice[];
-  /** What is counted and not told, due or not: the daemon stops. */
+  /** What is counted and not reported, due or not: the daemon stops. */
   counted(now: At): readonly Notice[];
   told(notice: Notice, now: At): void;
-  /** What is to be remembered across restarts. */
+  /** What must survive a restart. */
   marks(now: At): ReadonlyMap<string, number>;
-  /** Learns from marks what was told before, or by another daemon. `before`: the marks as they were last read or saved. */
+  /** Learns from marks what was reported before, or by another daemon. `before`: the marks as they were last read or saved. */
   adopt(marks: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): void;
 };
 
@@ -50,7 +50,7 @@ export function createNotices(world: NoticeRules): Notices {
     },
     due(now) {
       const all = STATES.flatMap((state) => rules().on.flatMap((kind) => dueOf(kind, state, now)));
-      // What waits longest goes first, so that nothing waits forever.
+      // The longest wait goes first, so that nothing waits forever.
       return all.sort((one, other) => one.waits - other.waits).slice(0, hour.left(now));
     },
     counted: (now) => givenUps.all().slice(0, hour.left(now)),
@@ -78,7 +78,7 @@ export function createNotices(world: NoticeRules): Notices {
   }
 }
 
-/** What was told, and is not over, as marks say it. */
+/** What was reported and is not over, by the marks. */
 function toldIn(marks: ReadonlyMap<string, number>): readonly Known[] {
   return [...marks].flatMap(([name, at]) => {
     const [, kind, subject] = /^told\/([^/]+)\/(.*)$/s.exec(name) ?? [];
@@ -89,7 +89,7 @@ function toldIn(marks: ReadonlyMap<string, number>): readonly Known[] {
 
 const COUNTED: NoticeKind = "deliveries_given_up";
 
-/** How many may still be told in the hour that ends now. */
+/** How many may still be reported in the hour that ends now. */
 function createHour(most: () => number) {
   const sent = new Map<string, At>();
   return {

@@ -18,15 +18,15 @@ export type NotifyingWorld = FactsWorld &
   };
 
 export type Notifying = Pick<Observer, "givenUp"> & {
-  /** Looks, and tells, until the signal is aborted. */
+  /** Looks and reports until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
-  /** Tells what is counted: nothing is given up any more. */
+  /** Reports what is counted, at the stop: no delivery is given up after that. */
   end(): Promise<void>;
   /** Sends a test to an entry of the config, by its name as a destination. */
   readonly test: SendTest;
 };
 
-/** How often the daemon is looked at. Nothing is told sooner than a minute after it was seen. */
+/** How often the daemon is checked. Nothing is reported sooner than a minute after it was seen. */
 const EVERY: Ms = 10 * SECOND;
 
 /**
@@ -79,7 +79,7 @@ async function inTurn<Item>(items: readonly Item[], run: (item: Item) => Promise
   for (const item of items) await run(item);
 }
 
-/** The desks of the entries that are enabled. What was seen for one that is disabled or gone is forgotten, but not what it was told. */
+/** The desks of the entries that are enabled. What was seen for one that is disabled or gone is forgotten, but not what was reported to it. */
 function createDesks(world: NotifyingWorld) {
   const { config, sharing } = world;
   const desks = new Map<string, Desk>();
@@ -110,7 +110,7 @@ function createDesks(world: NotifyingWorld) {
   }
 }
 
-/** What is wrong with a receiver is not told through it. */
+/** Trouble with a receiver is not reported to that receiver. */
 function maySay({ kind, subject }: Fact, notifier: Notifier, config: Config): boolean {
   return kind !== "destination_failing" || !isSameWay(subject, notifier, config);
 }

@@ -9,7 +9,7 @@ import {
 } from "../model/notice.ts";
 import { type At, MINUTE, type Ms } from "../model/units.ts";
 
-/** How much later than at its `repeat` trouble may be told again until the daemon that told it counts as gone. */
+/** When trouble is this much overdue for its `repeat`, the daemon that reported it counts as gone. */
 const ORPHANED: Ms = 10 * MINUTE;
 
 type Trouble = {
@@ -30,7 +30,7 @@ type Trouble = {
   fact: Pick<Fact, "says" | "details">;
 };
 
-/** Trouble that was told before. */
+/** Trouble that was reported before. */
 export type Known = { readonly kind: string; readonly subject: string; readonly since: At; readonly at: At };
 
 type Troubles = {
@@ -39,7 +39,7 @@ type Troubles = {
   due(kind: NoticeKind, state: NoticeState, now: At): readonly Notice[];
   told(notice: Notice, now: At): void;
   marks(): readonly (readonly [string, number])[];
-  /** `gone`: what another daemon has told the end of. */
+  /** `gone`: trouble whose end another daemon has reported. */
   adopt(told: readonly Known[], gone: readonly Known[]): void;
 };
 
@@ -85,7 +85,7 @@ export function createTroubles(world: NoticeRules): Troubles {
       }
       for (const key of gone.map(keyOf)) {
         const trouble = troubles.get(key);
-        // For this daemon it is not over: it tells that again.
+        // For this daemon it is not over: it reports it again.
         if (trouble?.isBad && trouble.isMine) trouble.toldAt = null;
         else troubles.delete(key);
       }
@@ -99,7 +99,7 @@ export function createTroubles(world: NoticeRules): Troubles {
     if ((state !== "fine" && state !== "gone") || trouble.endedAt !== null || !isOurs(trouble, now, world)) return;
     trouble.endedAt = now;
     trouble.isGone = state === "gone";
-    // What was not told yet has waited since it began.
+    // Unreported trouble has waited since it began.
     if (trouble.toldAt !== null) trouble.changedAt = now;
   }
 }

@@ -74,7 +74,7 @@ export function createLive({ clock, timeline, random, closing }: LiveWorld): Liv
   function refuse(): Fault | null {
     if (closing.aborted) return fault("stopping", "the daemon is stopping");
     if (watchers.size < MOST_WATCHERS) return null;
-    return fault("too_many_watchers", `${MOST_WATCHERS} others watch already; close one of them`, SIGN_OF_LIFE);
+    return fault("too_many_watchers", `${MOST_WATCHERS} streams are open already; close one of them`, SIGN_OF_LIFE);
   }
 
   /** Written at most once, however many watch. */

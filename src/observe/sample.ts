@@ -8,7 +8,7 @@ export type Sample = {
   /** `write` is called only if the event is taken. */
   add(write: () => string): void;
   isEmpty(): boolean;
-  /** Begins anew. */
+  /** Begins again. */
   take(): { readonly events: readonly string[]; readonly omitted: number };
 };
 

@@ -148,18 +148,18 @@ function allOf({ daemon, destinations, sources }: AllTracks): readonly Track[] {
 }
 
 type Waiting = {
-  /** Counts what waits, and notes it with the last point. Never rejects. */
+  /** Counts the waiting deliveries, and notes the count with the last point. Never rejects. */
   count(signal: AbortSignal): Promise<void>;
 };
 
 type Counted = {
-  /** What waits is not what it was. */
+  /** The number of waiting deliveries has changed. */
   readonly changed: () => void;
   /** The last point of five seconds. */
   readonly last: () => number;
 };
 
-/** Counts what waits. While the store cannot say it, the points stay empty. */
+/** Counts the waiting deliveries. While the store cannot count them, the points stay empty. */
 function createWaiting(
   { backlog, report }: SeriesWorld,
   { daemon, destinations }: AllTracks,
@@ -178,7 +178,7 @@ function createWaiting(
       } catch (error) {
         note(null);
         if (!(error instanceof StoreAway) && !signal.aborted)
-          report.storeFailed("count what waits for the charts", error);
+          report.storeFailed("count waiting deliveries for the charts", error);
       }
       isCounting = false;
     },

@@ -35,7 +35,7 @@ function whyTaken({ type }: Event, filter: Filter | null): string {
       )
     : [];
   return asked.length === 0
-    ? "nothing leaves it out"
+    ? "no rule excludes it"
     : `it meets ${listed(
         asked.map((key) => `\`${key}\``),
         "and",

@@ -41,7 +41,7 @@ export function findConfigFile(given: string | undefined, places: readonly strin
   return hidden.at(-1) ?? null;
 }
 
-/** All authorities that a machine trusts, in one file, are some 200 KB. */
+/** All authorities that a machine trusts, in one file, are about 200 KB. */
 const MOST_BYTES = 1 * MB;
 
 /** Not blocking: opening a pipe that nothing writes to would wait without end. */
@@ -60,7 +60,7 @@ export function createResolve(): Resolve {
 function readCredential(name: string): FileText {
   const folder = process.env.CREDENTIALS_DIRECTORY;
   if (name === "" || name === "." || name === ".." || name.includes("/")) {
-    return { ok: false, why: "the name of a credential is that of a file, without a folder" };
+    return { ok: false, why: "a credential is named by a file name without a folder" };
   }
   if (!folder) return { ok: false, why: "systemd gave no credentials ($CREDENTIALS_DIRECTORY is not set)" };
   const read = readText(join(folder, name));

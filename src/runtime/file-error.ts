@@ -16,7 +16,7 @@ export function reasonOf(error: unknown, path: string): string {
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "no such file",
   ENOTDIR: "a part of the path is not a folder",
-  ELOOP: "its symbolic links go in a circle",
+  ELOOP: "its symbolic links form a loop",
   ENAMETOOLONG: "the path is too long",
   ENXIO: "it is not a regular file",
   EISDIR: "it is a folder",

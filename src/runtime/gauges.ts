@@ -86,8 +86,8 @@ function declareStored(registry: Registry, view: StoreView): void {
   declareGauge(registry, {
     name: "fairlead_deliveries_unserved",
     help:
-      "Deliveries that wait for a destination which is removed from the config, or disabled. " +
-      "Those of a destination that is only paused are not counted.",
+      "Waiting deliveries of destinations that are disabled or no longer in the config. " +
+      "Paused destinations are not counted.",
     labels: ["destination"],
     async read() {
       const counts = await countUnserved(view);
@@ -96,7 +96,7 @@ function declareStored(registry: Registry, view: StoreView): void {
   });
   declareGauge(registry, {
     name: "fairlead_oldest_waiting_seconds",
-    help: "Age of the oldest waiting delivery: since it was accepted, or sent again by the operator. 0 if none waits.",
+    help: "Age of the oldest waiting delivery, since it was accepted or replayed by the operator. 0 without waiting deliveries.",
     labels: ["destination"],
     read: () => agesOfOldest(view),
   });
@@ -206,12 +206,12 @@ function declareState(registry: Registry, view: StoreView): void {
   );
   declare(
     "fairlead_store_gone",
-    "1 while calls are refused because the outbox was removed, replaced or cut short under the daemon, else 0.",
+    "1 while calls are refused because the outbox was removed, replaced or truncated while the daemon runs, else 0.",
     ({ gone }) => gone !== null,
   );
   declareGauge(registry, {
     name: "fairlead_clock_implausible",
-    help: "1 while the machine's clock cannot be right, so that events get wrong times, else 0.",
+    help: "1 while the machine's clock is implausible, so that events get wrong times, else 0.",
     read() {
       const opened = store();
       return opened === null ? [] : [[{}, Number(!opened.timeline.health().plausible)]];
@@ -237,14 +237,20 @@ function declareSharing(registry: Registry, { store, clock }: StoreView): void {
   declare("fairlead_streams_held", "Parts of the shared outbox that this daemon writes and delivers.", (sharing) =>
     sharing.streams(),
   );
-  declare("fairlead_leads", "1 if this daemon does what one does for all, else 0.", (sharing) =>
+  declare("fairlead_leads", "1 if this daemon does the common work of all, else 0.", (sharing) =>
     Number(sharing.leads()),
   );
-  declare("fairlead_beat_age_seconds", "Time since this daemon last told the others that it is alive.", (sharing) => {
-    return Math.max(0, clock.now() - sharing.beatAt()) / SECOND;
-  });
-  declare("fairlead_daemons_alive", "Daemons that share the outbox. Only the one that leads has it.", (sharing) =>
-    sharing.leads() ? sharing.alive() : null,
+  declare(
+    "fairlead_beat_age_seconds",
+    "Time since this daemon last reported to the others that it is alive.",
+    (sharing) => {
+      return Math.max(0, clock.now() - sharing.beatAt()) / SECOND;
+    },
+  );
+  declare(
+    "fairlead_daemons_alive",
+    "Daemons that share the outbox. Only the leading daemon exports this metric.",
+    (sharing) => (sharing.leads() ? sharing.alive() : null),
   );
 }
 
@@ -272,13 +278,13 @@ export function declareWebhookGauges(registry: Registry, { read, clock }: Webhoo
   const labels = ["destination", "webhook"];
   declareGauge(registry, {
     name: "fairlead_webhook_up",
-    help: "1 if the webhook works or was not tried yet, 0 if it refuses everything, does not answer, or cannot be reached.",
+    help: "1 if the webhook works or was not tried yet, 0 if it refuses everything, does not answer or cannot be reached.",
     labels,
     read: () => each(({ failingSince }) => (failingSince === null ? 1 : 0)),
   });
   declareGauge(registry, {
     name: "fairlead_webhook_next_try_seconds",
-    help: "Seconds until something is sent to the webhook again, if it has to wait: for a probe, or as it asked. 0 if not.",
+    help: "Seconds until the next request to the webhook, while it is held back by a closed lane or a Retry-After. 0 if it is not.",
     labels,
     read: () => each(({ nextTryAt }) => Math.max(0, (nextTryAt ?? 0) - clock.now()) / SECOND),
   });
@@ -316,7 +322,7 @@ export function declareProcess(
   });
   declareGauge(registry, {
     name: "process_resident_memory_bytes",
-    help: "Memory of the process that is in RAM.",
+    help: "Resident memory of the process.",
     read: () => [[{}, process.memoryUsage().rss]],
   });
   new Counter({

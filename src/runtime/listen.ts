@@ -27,7 +27,7 @@ export function listenError({ listen, scheme }: ListenPlace, reason: string, cau
   return new Error(`cannot listen on ${address}: ${reason}`, { cause });
 }
 
-const NOT_HERE = "this machine does not have that address; see `ip address` for those it has";
+const NOT_HERE = "this machine does not have that address; list its addresses with `ip address` for those it has";
 
 const TCP_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: "the port is in use; stop the program that has it (`ss -ltnp` names it) or choose another port",

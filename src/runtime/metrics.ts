@@ -85,7 +85,7 @@ function declareRequests(registry: Registry) {
   }).row();
   const timings = createHistogram(registry, {
     name: "fairlead_ingest_duration_seconds",
-    help: "How long requests took: from their headers, over the body and the commit, to the answer. By class of status.",
+    help: "Time of a request from its headers to its answer, including the body and the commit. By class of status.",
     labels: ["class"],
     buckets: ANSWER_SECONDS,
   });
@@ -109,7 +109,7 @@ function declareCalls(registry: Registry) {
     /** `reason` is the fault's code. */
     rejected: createTally(registry, {
       name: "fairlead_events_rejected_total",
-      help: "Calls, or whole requests, that were refused. The source is empty while it is unknown.",
+      help: "Calls, or whole requests, that were refused. The source is empty if it is unknown.",
       labels: ["source", "reason"],
     }),
     duplicates: createTally(registry, {
@@ -119,7 +119,7 @@ function declareCalls(registry: Registry) {
     }).row(),
     unrouted: createTally(registry, {
       name: "fairlead_events_unrouted_total",
-      help: "Events that go to no destination, once for each rule that kept them from one.",
+      help: "Events that go to no destination, counted once for each rule that excluded one.",
       labels: ["source", "rule"],
     }),
   };
@@ -131,7 +131,7 @@ function declareDeliveries(registry: Registry) {
   return {
     settled: createTally(registry, {
       name: "fairlead_deliveries_settled_total",
-      help: "Deliveries that came to an end, by how they ended.",
+      help: "Deliveries that ended, by how they ended.",
       labels: ["destination", "state"],
       known: ENDS,
     }),
@@ -142,7 +142,7 @@ function declareDeliveries(registry: Registry) {
     }).row(),
     payloadsShortened: createTally(registry, {
       name: "fairlead_payloads_shortened_total",
-      help: "Payloads of templates that would have been longer than 512 KB, and had their long values cut.",
+      help: "Payloads of templates whose long values were cut, because they would have exceeded 512 KB.",
       labels: ["destination"],
     }).row(),
   };
@@ -168,7 +168,7 @@ function declareAttempts(registry: Registry) {
   });
   const timings = createHistogram(registry, {
     name: "fairlead_attempt_duration_seconds",
-    help: "How long receivers took to answer. Timeouts are included, attempts that reached no receiver are not.",
+    help: "Time that receivers took to answer. Timeouts are included; attempts that reached no receiver are not.",
     labels,
     buckets: SECONDS,
   });
@@ -241,7 +241,7 @@ function declareOperation(registry: Registry) {
   });
   const logDropped = new Counter({
     name: "fairlead_log_lines_dropped_total",
-    help: "Log lines that were dropped, because nothing read the log.",
+    help: "Log lines that were dropped because nothing read the log.",
     registers,
   });
   return {

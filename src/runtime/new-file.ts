@@ -129,5 +129,5 @@ function createWithRoom(folders: readonly string[], bytes: number): string {
       reasons.push(`${folder}: ${reasonOf(error, folder)}`);
     }
   }
-  throw new Error(`there is no place for a copy of ${formatSize(bytes)} (${reasons.join("; ")})`);
+  throw new Error(`there is no room for a copy of ${formatSize(bytes)} (${reasons.join("; ")})`);
 }

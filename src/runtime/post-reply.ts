@@ -99,7 +99,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   EACCES: "not permitted by this machine",
   EPERM: "not permitted by this machine",
   ResponseHeadersTooLarge: "the headers of the answer are too long",
-  UnrequestedUpgrade: "the answer changes to another protocol",
+  UnrequestedUpgrade: "the answer switches to another protocol",
   UnsupportedProxyProtocol: "the proxy in the environment must begin with http:// or https://",
 };
 
@@ -114,16 +114,16 @@ function refusedByProxy(status: string | null, way: Way | null): string {
 function suspectsOf(way: Way | null): string {
   const byProxy = way?.proxy ? `, by the proxy ${way.proxy} or behind it` : "";
   // With TLS 1.3 a client has sent its request before its certificate is checked.
-  return way?.tls?.cert ? `${byProxy}, as by a receiver that refuses the certificate in cert` : byProxy;
+  return way?.tls?.cert ? `${byProxy}, which happens if a receiver refuses the certificate in cert` : byProxy;
 }
 
 function describeHandshake(code: string, way: Way | null): string {
-  if (/_CERTIFICATE_REQUIRED$/.test(code)) return "the receiver asks for a certificate of ours: set cert: and key:";
+  if (/_CERTIFICATE_REQUIRED$/.test(code)) return "the receiver requires a client certificate: set cert: and key:";
   if (way?.tls?.cert && OURS_REFUSED.test(code)) return `the receiver refuses the certificate in cert (${code})`;
   if (code !== "EPROTO") return `TLS handshake failed (${code})`;
   if (way === null) return "TLS handshake failed";
-  const ours = way.tls?.cert ? "refuses the certificate in cert" : "asks for a certificate of ours (cert: and key:)";
-  return `TLS handshake failed: ${hostOf(way)} speaks no TLS at that port, or ${ours}`;
+  const ours = way.tls?.cert ? "refuses the certificate in cert" : "requires a client certificate (cert: and key:)";
+  return `TLS handshake failed: ${hostOf(way)} does not speak TLS on that port, or ${ours}`;
 }
 
 /** TLS alerts: the other side does not accept our certificate. */
@@ -156,7 +156,7 @@ const VERDICTS: Readonly<Record<string, (hasAuthorities: boolean) => Verdict>> =
   UNABLE_TO_GET_ISSUER_CERT: unknown,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknown,
   CERT_HAS_EXPIRED: () => ["has expired", "renew it there"],
-  CERT_NOT_YET_VALID: () => ["is not valid yet", "set this machine's clock, or have it reissued"],
+  CERT_NOT_YET_VALID: () => ["is not valid yet", "set this machine's clock, or have the certificate reissued"],
   CERT_REVOKED: () => ["was revoked", "replace it there"],
   ERR_TLS_CERT_ALTNAME_INVALID: otherName,
   HOSTNAME_MISMATCH: otherName,
@@ -166,7 +166,7 @@ const VERDICTS: Readonly<Record<string, (hasAuthorities: boolean) => Verdict>> =
 const OTHER_VERDICTS = /^(?!ERR_SSL_|HPE_).*(CERT|CRL)|^(INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED)$/;
 
 function selfSigned(hasAuthorities: boolean): Verdict {
-  const own = hasAuthorities ? " in the file of ca" : "; if that is your own, set ca: to its file";
+  const own = hasAuthorities ? " in the file of ca" : "; if the authority is your own, set ca: to its file";
   return ["is self-signed", `the receiver needs one from an authority${own}`];
 }
 
@@ -174,22 +174,22 @@ function unknown(hasAuthorities: boolean): Verdict {
   return hasAuthorities
     ? [
         "is from none of the authorities in the file of ca",
-        "put the root of its authority there, or remove ca if that is a public one",
+        "put the root certificate of its authority there, or remove ca if the authority is public",
       ]
     : [
         "is from an unknown authority",
-        "if that is your own, set ca: to its file; if not, the receiver leaves out the intermediate certificate",
+        "if the authority is your own, set ca: to its file; if not, the receiver does not send its intermediate certificate",
       ];
 }
 
 /** Deno reports an expired or not yet valid certificate as one from an unknown authority. */
 function unclear(hasAuthorities: boolean): Verdict {
   const [verdict, remedy] = unknown(hasAuthorities);
-  return [`${verdict}, or out of its time (Deno does not say which)`, remedy];
+  return [`${verdict}, or expired, or not valid yet (Deno does not say which)`, remedy];
 }
 
 function otherName(): Verdict {
-  return ["is for another host name", "write a name that it has into url, or have it issued for this one"];
+  return ["is for another host name", "put a name of the certificate into url, or have it issued for this one"];
 }
 
 /**

@@ -4,7 +4,7 @@ import { setPriority } from "node:os";
 import process from "node:process";
 
 type SignalHandlers = {
-  /** SIGTERM or SIGINT. Called for each, so that a second one can be told from the first. */
+  /** SIGTERM or SIGINT. Called for each, so that a second one can be recognised. */
   readonly stop: (signal: NodeJS.Signals) => void;
   /** SIGHUP: reload the config. */
   readonly reload: () => void;

@@ -64,7 +64,7 @@ function fullFields({ bound, path, used, log, free, bounds }: Fullness): Fields 
 
 function fullHint(bound: Fullness["bound"], log: number): string {
   if (bound === "freeDisk") return "calls are refused until there is room on the disk; delivery goes on";
-  if (log > 0) return "another program keeps the outbox open for reading, so that its write-ahead log cannot be reused";
+  if (log > 0) return "another program holds the outbox open for reading, so its write-ahead log cannot be reused";
   return "calls are refused until deliveries make room, or outbox.maxSize is raised; delivery goes on";
 }
 
@@ -74,35 +74,35 @@ function goneFields({ what, path, since }: Gone): Fields {
 
 /** Only this process can still access the data. */
 const RESCUE =
-  "calls are refused; do not stop the daemon before fairlead backup FILE has copied what it still has; then stop it, " +
+  "calls are refused; before you stop the daemon, copy what it still holds with fairlead backup FILE; then stop it, " +
   "run fairlead restore --force FILE, and start it";
 
 const GONE_HINTS: Readonly<Record<Gone["what"], string>> = {
   removed: `${RESCUE}. If the file was moved, move it back: the daemon then continues`,
-  replaced: `${RESCUE}. If the old file was only moved, move it back: the daemon then continues`,
-  truncated: `${RESCUE}. What was cut off may be lost: then restore a backup`,
+  replaced: `${RESCUE}. If the old file was moved, move it back: the daemon then continues`,
+  truncated: `${RESCUE}. The truncated part may be lost: if it is, restore a backup`,
 };
 
 const RESCUED =
-  "the daemon stopped while its outbox was gone, and this file is a copy of it: put it in place with " +
+  "the daemon stopped while its outbox was gone, and this file is a copy of it: restore it with " +
   "fairlead restore --force before the next start";
 
 const RENEWED = {
   log: {
     name: "store.log_renewed",
     hint:
-      "the write-ahead log of the outbox, or its index, was removed or replaced while the daemon runs. Its content is saved in " +
-      "the outbox, and a new log was begun. Acknowledged calls would be lost if the daemon had been killed: find out what removes it",
+      "the write-ahead log of the outbox, or its index, was removed or replaced while the daemon runs. Its content is now in the " +
+      "outbox, and a new log was begun. A kill before that would have lost acknowledged calls: find out what removes the file",
   },
   lock: {
     name: "store.lock_renewed",
     hint:
-      "the lock of the outbox was removed or replaced while the daemon runs, and is held again. A second daemon could have " +
-      "used the outbox meanwhile: find out what removes it",
+      "the lock of the outbox was removed or replaced while the daemon runs, and was taken again. Meanwhile, a second daemon " +
+      "could have used the outbox: find out what removes the file",
   },
 } as const;
 
-const NO_BOUND = "the free space of the disk is unknown, so outbox.freeDisk has no effect until it is known again";
+const NO_BOUND = "the free space of the disk is unknown: until it is known again, outbox.freeDisk has no effect";
 
 /** The message of an error and its causes. */
 export function describeError(error: unknown): string {

@@ -81,7 +81,7 @@ function callRejected({ metrics, throttle }: Sinks, refusal: Refusal): void {
     name: "call.rejected",
     subject: `call ${source}`,
     kind: fault.code,
-    common: { code: fault.code, source, hint: "the last of them: fairlead rejected" },
+    common: { code: fault.code, source, hint: "list the last ones: fairlead rejected" },
     fields: () => ({
       code: fault.code,
       source,
@@ -178,7 +178,7 @@ function settled(sinks: Sinks, delivery: Delivery, settlement: Settlement): void
 function logGivenUp({ throttle }: Sinks, delivery: Delivery, settlement: Settlement): void {
   const { destination } = delivery;
   const { state } = settlement;
-  const hint = `all of them: fairlead deliveries --state ${state} --destination ${destination}`;
+  const hint = `list them: fairlead deliveries --state ${state} --destination ${destination}`;
   throttle.line({
     level: "error",
     name: `delivery.${state}`,
@@ -244,7 +244,7 @@ function guarded(sinks: Sinks, name: string, method: ReportMethod): ReportMethod
 
 /** Logs that lines are missing. An error in any case: the missing lines could have had any level. */
 export function reportDropped(log: Pick<Log, "line">, count: number): void {
-  const hint = "the reader of this log had stopped, and more lines were written than Fairlead buffers";
+  const hint = "the reader of this log stalled, and Fairlead wrote more lines than it buffers";
   log.line("error", "log.dropped", { count, hint });
 }
 

@@ -96,7 +96,7 @@ function checkCertificate({ cert, certFile, key, keyFile }: Tls): void {
   const [own] = blocks.map((block, index) => readCertificate(block, `${certFile} (certificate ${index + 1})`));
   if (!own) throw new Error(`${certFile} holds no certificate in PEM form`);
   if (own.checkPrivateKey(readKey(key.reveal(), keyFile))) return;
-  const order = blocks.length > 1 ? "; the server's own certificate has to come first" : "";
+  const order = blocks.length > 1 ? "; the server's own certificate must come first" : "";
   throw new Error(`the key in ${keyFile} does not belong to the certificate in ${certFile}${order}`);
 }
 
@@ -104,7 +104,7 @@ function readCertificate(block: string, place: string): X509Certificate {
   try {
     return new X509Certificate(block);
   } catch (cause) {
-    throw new Error(`${place} is broken; copy the file again`, { cause });
+    throw new Error(`${place} is damaged; copy the file again`, { cause });
   }
 }
 

@@ -22,7 +22,7 @@ export function createNotify(socket: string): Notify {
   return {
     async send(message) {
       if (!sendDatagram(libc, Buffer.from(message), address)) {
-        throw failure("the socket that NOTIFY_SOCKET names takes no message");
+        throw failure("the socket of NOTIFY_SOCKET accepts no message");
       }
     },
     monotonic: () => readMonotonic(libc),
@@ -35,7 +35,7 @@ function failure(why: string): Error {
 
 /** A `struct sockaddr_un`, or why there is none. Exported for its test. */
 export function toAddress(socket: string): Uint8Array | string {
-  if (!/^[/@]./.test(socket)) return `NOTIFY_SOCKET=${socket} is no path and no @name`;
+  if (!/^[/@]./.test(socket)) return `NOTIFY_SOCKET=${socket} is neither a path nor an @name`;
   // The name of an abstract socket begins with a zero and ends with the address; a path ends with a zero.
   const name = Buffer.from(socket.startsWith("@") ? `\0${socket.slice(1)}` : `${socket}\0`);
   if (name.length > LONGEST_NAME) return `NOTIFY_SOCKET=${socket} is too long`;

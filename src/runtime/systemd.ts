@@ -48,7 +48,7 @@ export function createSupervisor({ environment, failed, connect = createNotify }
       // Type=notify-reload needs the time. It is not known where the C library cannot be called.
       notify("RELOADING=1", ...(now === null ? [] : [`MONOTONIC_USEC=${now}`]), "STATUS=reads its config");
     },
-    stopping: () => notify("STOPPING=1", "STATUS=takes no more calls, and finishes what runs"),
+    stopping: () => notify("STOPPING=1", "STATUS=accepts no more calls and finishes running attempts"),
     extend: (by, status) => notify(`EXTEND_TIMEOUT_USEC=${Math.round(by * 1_000)}`, statusLine(status)),
     alive: () => notify("WATCHDOG=1"),
   };
@@ -103,7 +103,7 @@ export function refusePassedSockets({ sockets }: Pick<SystemdEnvironment, "socke
   if (sockets === 0) return null;
   const what = sockets === 1 ? "a socket" : `${sockets} sockets`;
   return (
-    `systemd passes ${what} to this service (LISTEN_FDS=${sockets}), and Fairlead cannot use them: it opens its own, ` +
+    `systemd passes ${what} to this service (LISTEN_FDS=${sockets}), and Fairlead does not use them: it opens its own, ` +
     "at ingest.listen and admin.listen of its config. Disable the socket unit, as with " +
     "`systemctl disable --now fairlead.socket`, and start the service"
   );
@@ -127,7 +127,7 @@ export function tellMigration({ extend }: Pick<Supervisor, "extend">, report: Pi
 
 function migrationStatus({ step, of, copy }: MigrationStep): string {
   if (copy !== undefined) return `copying the outbox before the upgrade: ${copy}`;
-  return `brings the outbox up to date: step ${step} of ${of}`;
+  return `upgrading the outbox: step ${step} of ${of}`;
 }
 
 /** Announces the start and the end of each reload. Of several at once, the last one to end gives the status. */
@@ -182,7 +182,7 @@ export async function feedWatchdog(options: WatchdogOptions, signal: AbortSignal
       stuckSince = null;
     } else if (stuckSince === null) {
       stuckSince = clock.now();
-      const hint = "if this goes on, the watchdog of systemd will restart the daemon";
+      const hint = "if this continues, the watchdog of systemd restarts the daemon";
       report.daemon("stuck", { what: stuck.join(", "), hint });
     }
     await clock.sleep(stuck.length === 0 ? every : again, signal);

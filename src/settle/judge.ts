@@ -48,7 +48,7 @@ function judgeStatus(status: number): Judgement {
 
 /** What an answer says about the webhook, whatever the result for the delivery. */
 export type Sign =
-  /** It processes events: it has taken this one, or refused it for good. */
+  /** It processes events: it has accepted this one, or refused it finally. */
   | "taken"
   /** It answers, but did not take this event. */
   | "refused"

@@ -1,6 +1,6 @@
 import type { Deletion } from "../model/deletion.ts";
 
-/** A row of `deletions`, which is the same in all engines but for their booleans. */
+/** A row of `deletions`, which is the same in all engines, except for their booleans. */
 export type DeletionRow = Pick<Deletion, "id" | "status" | "stage" | "requestedAt" | "endedAt" | "users" | "upTo"> & {
   readonly erase: boolean | number;
   readonly suppress: boolean | number;

@@ -14,7 +14,7 @@ export function noticePrefix(id: string): string {
 
 type Event = Pick<ListedDelivery, "source" | "type" | "userId">;
 
-/** Whether an event is to be erased. `body` is read only where nothing else tells. */
+/** Whether an event must be erased. `body` is read only if nothing else decides. */
 export function isToErase(
   event: Event & Pick<ListedDelivery, "id" | "messageId">,
   body: () => string,
@@ -24,7 +24,7 @@ export function isToErase(
   return event.messageId.startsWith(prefix) || (event.id <= of.upTo && theirsIn(event, body, of) !== null);
 }
 
-/** The indexes of a segment's events that are to be erased. `bodies` is called if one is needed. */
+/** The indexes of a segment's events that must be erased. `bodies` is called if one is needed. */
 export function findToErase(
   first: number,
   about: readonly About[],

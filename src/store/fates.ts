@@ -4,7 +4,7 @@ import type { FoundEvent } from "../model/lookup.ts";
 /** The state of one notice at each destination. A list of pairs, as a destination may be called `constructor`. */
 export type Fates = readonly (readonly [destination: string, state: NoticeState])[];
 
-/** The current state of a notice. A state that was final stays when the delivery is not kept any more. */
+/** The current state of a notice. A final state stays when the delivery is no longer kept. */
 function fatesOf(before: Fates, found: FoundEvent | null): Fates {
   const now: Fates = (found?.deliveries ?? []).map(({ destination, state }) => [destination, state]);
   const known = new Set(now.map(([destination]) => destination));

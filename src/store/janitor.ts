@@ -22,9 +22,8 @@ export type JanitorWorld = {
 };
 
 /**
- * Removes what was kept long enough, in small steps. When the store is crowded, settled deliveries go early to make room for new
- * calls: first the delivered ones, then those that failed or expired, and then the messageIds older than an hour by which repeats
- * are recognised. When the disk is nearly full, only delivered ones go early: another program may be filling it, and failures
+ * Removes what was kept long enough, in small steps. When the store is crowded, rows go early to make room for new calls: first
+ * delivered deliveries, then failed and expired ones, then messageIds older than an hour, by which repeats are recognised. When the disk is nearly full, only delivered ones go early: another program may be filling it, and failures
  * are kept for the operator. Waiting deliveries are never removed.
  */
 export function createJanitor(world: JanitorWorld): Rounds {

@@ -59,7 +59,7 @@ function parseCursor(cursor: string, { name }: Walk): Position | Fault {
 /** The answer to a cursor of another list. */
 export const BAD_CURSOR = fault(
   "invalid_request",
-  "cursor must be the one of an answer to the same question; leave it out for the first page",
+  "cursor must come from an answer to the same query; leave it out for the first page",
 );
 
 /** Whether a delivery matches the search. */

@@ -11,7 +11,7 @@ export type Awaitable<T> = T | Promise<T>;
 
 type Name = Pick<ListedDelivery, "id" | "destination">;
 
-/** A segment, with what can be told of its deliveries that have no row of their own. */
+/** A segment, with what is known about its deliveries that have no row of their own. */
 export type ListedSegment = {
   /** The number of its first event. */
   readonly first: number;

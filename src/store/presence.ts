@@ -12,7 +12,7 @@ const RENEW_AGAIN_AFTER: Ms = 5 * SECOND;
 /** The answer to clients. The path and the cause are in the log, for the operator. */
 const OUTBOX_GONE = fault(
   "outbox_gone",
-  "the outbox was removed, replaced or cut short while the daemon runs, so that calls cannot be kept; try again later",
+  "the outbox was removed, replaced or cut short while the daemon runs, so calls cannot be stored; try again later",
   RETRY_AFTER,
 );
 

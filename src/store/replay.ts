@@ -218,12 +218,12 @@ function formatCursor({ state, until, list }: Cursor): string {
 /** The reason of a delivery that `fairlead discard` has given up. */
 export const DISCARDED = "discarded by operator";
 
-/** The reason of a delivery that was to be moved to a destination which has its event already. */
+/** The reason of a delivery that could not be moved, because the other destination already has its event. */
 export function hasAlready(to: string): string {
   return `${to}${DOUBLED}`;
 }
 
-const DOUBLED = " has this event already";
+const DOUBLED = " already has this event";
 
 const WITHDRAWN: readonly string[] = [SUPERSEDED, USER_WAS_DELETED];
 

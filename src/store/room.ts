@@ -107,11 +107,11 @@ export function createRoom({ bounds, crowded, clock, report, ...place }: RoomPar
 }
 
 const CRAMPED: Readonly<Record<Bound, string>> = {
-  maxSize: "the outbox has come near outbox.maxSize",
-  freeDisk: "the disk of the outbox has come near outbox.freeDisk",
+  maxSize: "the outbox has nearly reached outbox.maxSize",
+  freeDisk: "the disk of the outbox has nearly reached outbox.freeDisk",
 };
 const TO_REPLAY =
-  "what was delivered takes more space when it is sent again, and others of its kind would be removed for it; raise the bound, or wait until what waits is delivered";
+  "replayed deliveries take more space, and other delivered ones would be removed for it; raise the bound, or wait until waiting deliveries are sent";
 
 /** Checks the disk at intervals until the signal is aborted. */
 export async function watchRoom(room: Pick<Room, "look">, clock: Clock, signal: AbortSignal): Promise<void> {

@@ -40,7 +40,7 @@ export function parseAbout(segment: number, text: string | undefined): readonly 
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw damaged(segment, "what it says of its events cannot be read", cause);
+    throw damaged(segment, "the description of its events cannot be read", cause);
   }
 }
 
@@ -84,7 +84,8 @@ export type Packed = {
 
 /** The bodies, in their order. Throws if they are damaged, so that no receiver gets another body. */
 export function unpackBodies({ segment, events, about, bodies, sum }: Packed): readonly string[] {
-  if (sum !== null && sum !== checksum(about, bodies)) throw damaged(segment, "its contents are not what was written");
+  if (sum !== null && sum !== checksum(about, bodies))
+    throw damaged(segment, "its contents differ from what was written");
   const lines = typeof bodies === "string" ? bodies.split("\n") : inflate(segment, bodies);
   const found = lines.filter((line) => line !== "").length;
   if (found !== events) throw damaged(segment, `it has ${found} of ${events} bodies`);
@@ -99,7 +100,7 @@ function inflate(segment: number, packed: Buffer): string[] {
     throw damaged(segment, "its bodies cannot be decompressed", cause);
   }
   // The runtimes decompress truncated data without an error: only the end of the last line shows that all is there.
-  if (!text.endsWith("\n")) throw damaged(segment, "its bodies are cut off");
+  if (!text.endsWith("\n")) throw damaged(segment, "its bodies are truncated");
   return text.slice(0, -1).split("\n");
 }
 
@@ -118,7 +119,7 @@ export function damaged(segment: number, how: string, cause?: unknown): Damage {
 
 /** The same for a delivery with a row of its own. */
 export function damagedRow(event: number): Damage {
-  return new Damage(`delivery ${event} in the outbox is damaged: its row is not what was written`);
+  return new Damage(`delivery ${event} in the outbox is damaged: its row differs from what was written`);
 }
 
 const REMEDY = "stop Fairlead, look at the file with SQLite's PRAGMA integrity_check, and restore a backup";

@@ -43,7 +43,7 @@ export function readTakers(segment: number, stored: string): ReadonlyMap<number,
       }),
     );
   } catch (cause) {
-    throw damaged(segment, "what it says of delivered events cannot be read", cause);
+    throw damaged(segment, "the list of delivered events cannot be read", cause);
   }
 }
 

@@ -12,8 +12,8 @@
  * down:        the store remembers the line, the shift, and the machine's boot. If the machine has kept running, its uptime
  *              tells exactly how long the daemon was down. After a reboot its clock tells, if it was plausible at both ends.
  *              Otherwise the downtime is unknown and counts as zero: waits get longer, and nothing expires or is pruned early.
- * implausible: the clock says less than when this program was built, or over fifteen years more; or less than the store has
- *              seen; or far more than the store expects. That is logged and shown, and stamps on events are wrong meanwhile.
+ * implausible: the clock is before the build of this program, or over fifteen years after it; or before what the store has
+ *              seen; or far ahead of what the store expects. That is logged and shown, and stamps on events are wrong meanwhile.
  *              Such a time is not remembered as seen, so a store that met the year 2102 recovers with the clock.
  * believed:    none of these; or the clock has disagreed with the store alone for a day of running: then the store was wrong.
  */
@@ -162,7 +162,7 @@ export function createTimeline({ clock, report, memory, newestAt }: TimelineWorl
 }
 
 const NOT_COUNTED =
-  "the machine was started again and its clock does not say how long it was off: waits and cutoffs go on as if that had been no time";
+  "the machine was restarted, and its clock does not tell how long it was off: waits and cutoffs continue as if it had been off for no time";
 const SET_IT =
   "let a time service set it (systemd-timesyncd, chrony): events get wrong times until then; waits and cutoffs do not depend on it";
 

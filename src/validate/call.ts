@@ -75,7 +75,7 @@ function missing(type: CallType, call: Call): Fault | null {
     return fault("missing_id", "You must pass either an 'anonymousId' or 'userId'.");
   }
   if ((call.messageId?.length ?? 0) < MAX_MESSAGE_ID) return null;
-  return fault("message_id_too_long", `messageId must be below ${MAX_MESSAGE_ID} characters`);
+  return fault("message_id_too_long", `messageId must be shorter than ${MAX_MESSAGE_ID} characters`);
 }
 
 type Times = Pick<Event, "timestamp" | "originalTimestamp" | "sentAt" | "receivedAt">;
@@ -100,7 +100,7 @@ function readTime(text: string | null | undefined, field: string): Time | null |
   const time = parseTime(text);
   if (time !== null) return time;
   const got = JSON.stringify(text.slice(0, 40));
-  return fault("invalid_timestamp", `${field} must be an ISO 8601 time like 2009-11-10T23:00:00.000Z (got ${got})`);
+  return fault("invalid_timestamp", `${field} must be an ISO 8601 time such as 2009-11-10T23:00:00.000Z (got ${got})`);
 }
 
 function assemble(type: CallType, call: Call, { arrival, times }: { arrival: Arrival; times: Times }): Event {

@@ -14,7 +14,10 @@ export function checkLimits(call: object, { maxCall }: Pick<Arrival, "maxCall">)
     return fault("too_deep", `the call nests objects and arrays more than ${MAX_DEPTH} levels deep; flatten it`);
   }
   if (most === Infinity) {
-    return fault("number_out_of_range", "the call holds a number beyond the range of a double; send it as a string");
+    return fault(
+      "number_out_of_range",
+      "the call has a number outside the range of a 64-bit double; send it as a string",
+    );
   }
   // Only calls near the limit are serialised to be measured.
   const bytes = most <= maxCall ? 0 : Buffer.byteLength(JSON.stringify(call));
@@ -79,7 +82,7 @@ function measureEnvelope(arrival: Arrival): Fault | null {
   if (limit) return limit;
   const bytes = Buffer.byteLength(JSON.stringify({ context, integrations }));
   if (bytes * calls <= MOST_COPIED) return null;
-  const copies = `the envelope's context and integrations (${bytes} bytes) lie under ${calls} calls`;
-  const advice = `all copies together may have ${formatSize(MOST_COPIED)}; send smaller batches`;
+  const copies = `the envelope's context and integrations (${bytes} bytes) apply to ${calls} calls`;
+  const advice = `all copies together may have at most ${formatSize(MOST_COPIED)}: send smaller batches`;
   return fault("envelope_too_large", `${copies}, and ${advice}`);
 }

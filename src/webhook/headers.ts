@@ -49,8 +49,8 @@ type Message = {
 type StandardHeaders = Readonly<Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>>;
 
 /**
- * The headers of Standard Webhooks 1.0: an id that is the same at each attempt, the time of the attempt, and an HMAC-SHA256
- * over both and the body, once with each secret so that receivers can rotate them.
+ * The headers of Standard Webhooks 1.0: an id that is the same at each attempt, the time of the attempt, and signatures. A
+ * signature is an HMAC-SHA256 over both and the body. There is one for each secret, so that receivers can rotate them.
  */
 export function standardHeaders({ messageId, body, at }: Message, secrets: readonly Secret[]): StandardHeaders {
   const id = webhookId(messageId);

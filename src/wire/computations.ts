@@ -39,7 +39,7 @@ export const computation = named(
   }),
 );
 
-const syncs = about("The newest first, ten at most.", v.array(sync));
+const syncs = about("Newest first, at most ten.", v.array(sync));
 const OF_ONE = "The computation, and its last syncs.";
 
 export const computationList = {
@@ -52,11 +52,11 @@ export const computationDetail = {
 };
 
 export const synced = about(
-  "What was done, is being done, or on a dry run would be.",
+  "What was done, is being done, or would be done (dry run).",
   v.strictObject({
     success,
     key: about("The trait that receivers get.", text),
-    size: about("How many users have a value, once all is done.", count),
+    size: about("How many users have a value when all is done.", count),
     ...counts,
     sync: about("Null on a dry run, and if there was nothing to change.", v.nullable(sync)),
   }),

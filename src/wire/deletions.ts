@@ -13,7 +13,7 @@ const status = about(
 const sources = about("The requested sources that send notifications.", v.array(v.string()));
 
 const untold = about(
-  "Destinations that got events once and are not in the config any more: they are not notified.",
+  "Destinations that once got events and are no longer in the config: they are not notified.",
   v.array(v.string()),
 );
 
@@ -25,15 +25,15 @@ const deletionEntries = {
     v.picklist(["notices", "settling", "erasing", "done"]),
   ),
   requestedAt: time,
-  endedAt: about("When the status became what it is; null while it runs.", v.nullable(time)),
+  endedAt: about("When the request ended; null while it runs.", v.nullable(time)),
   users: about("How many.", count),
-  scope: about("The sources that were named; null if none was, which means all.", v.nullable(v.array(v.string()))),
+  scope: about("The sources of the request; null means all.", v.nullable(v.array(v.string()))),
   sources,
   untold,
   erase: v.boolean(),
   suppress: v.boolean(),
   notices: about(
-    "What became of the notifications, by source and destination.",
+    "The results of the notifications, by source and destination.",
     v.array(
       v.strictObject({
         source: v.string(),
@@ -42,12 +42,12 @@ const deletionEntries = {
         delivered: count,
         failed: count,
         expired: count,
-        forgotten: about("They were settled; how is not known any more.", count),
+        forgotten: about("They were settled; the result is no longer known.", count),
       }),
     ),
   ),
   erased: about(
-    "What was removed from the store; null before anything was.",
+    "What was removed from the store; null if nothing was removed yet.",
     v.nullable(v.strictObject({ events: count, deliveries: about("Those with a row of their own.", count) })),
   ),
 };
@@ -67,12 +67,12 @@ export const deletionReceipt = about(
       ...deletionEntries,
       people: v.array(
         v.strictObject({
-          userId: about("Null once it is erased.", text),
+          userId: about("Null after it was erased.", text),
           hash: about(
             "The SHA-256 of the salt (`GET /api/deletions/salt`), a colon and the userId, in UTF-8.",
             v.string(),
           ),
-          suppressed: about("Whether calls of this user are refused now, from any source.", v.boolean()),
+          suppressed: about("Whether calls about this user are refused now, from any source.", v.boolean()),
         }),
       ),
     }),
@@ -84,10 +84,10 @@ export const deletionRequested = about(
   v.strictObject({ success, id: v.string(), status, notifications: count, sources, untold }),
 );
 
-export const salt = about("The same for as long as the outbox lives.", v.strictObject({ salt: v.string() }));
+export const salt = about("It never changes for an outbox.", v.strictObject({ salt: v.string() }));
 
 export const unsuppressed = about(
-  "How many of them were suppressed, from any source; none is now.",
+  "How many of them were suppressed, from any source; now none is.",
   v.strictObject({ success, unsuppressed: count }),
 );
 

@@ -17,14 +17,14 @@ const attempt = named(
     at: about("When it began.", time),
     url: about("Without its query, which may hold a token.", v.string()),
     duration: about(
-      "Milliseconds; null for the one that delivered at once: then `at` is when it ended.",
+      "Milliseconds; null for an attempt that delivered at once: then `at` is when it ended.",
       v.nullable(v.number()),
     ),
     outcome: about(
       "`final`: this webhook is not asked again. `offline`: the attempt never left this machine.",
       v.picklist(["delivered", "retry", "final", "offline"]),
     ),
-    status: about("Null if nothing was answered.", v.nullable(v.number())),
+    status: about("Null without an answer.", v.nullable(v.number())),
     reason: v.string(),
     answer: about("The first KB of the answer of a receiver that did not accept it.", text),
     trigger: about(
@@ -41,7 +41,7 @@ export const heldBack = named(
       "`user`: an earlier delivery of its user. `rate`, `concurrency`: that of its destination.",
       v.picklist(["user", "rate", "concurrency"]),
     ),
-    why: about("What it waits for, in words.", v.string()),
+    why: about("What it waits for, as text.", v.string()),
   }),
 );
 
@@ -57,11 +57,11 @@ const deliveryEntries = {
   attempts: about("Rounds of attempts so far.", count),
   dueAt: about("When it is tried next; null once it is settled.", v.nullable(time)),
   heldBack: about(
-    "What it waits for at this moment although it is due; null if that is nothing, or not known to this daemon.",
+    "What holds it back at this moment although it is due; null if nothing does, or if this daemon does not know.",
     v.nullable(heldBack),
   ),
   settledAt: about("Null while it waits.", v.nullable(time)),
-  replayedAt: about("When the operator last had it sent again; null if never.", v.nullable(time)),
+  replayedAt: about("When the operator last replayed it; null if never.", v.nullable(time)),
   url: about("The webhook that accepted it, without the query; null if none has.", text),
   status: about("What that webhook answered; null if none accepted it.", v.nullable(v.number())),
   reason: about("Why it waits or was given up; null before the first attempt, and if it was delivered.", text),
@@ -85,10 +85,10 @@ export const deliveryDetail = named(
     ...deliveryEntries,
     firstAttemptAt: about("Its cutoff counts from here; null before it.", v.nullable(time)),
     finals: about(
-      "The webhooks that have refused it for good.",
+      "The webhooks whose refusal was final.",
       v.array(v.strictObject({ url: v.string(), reason: v.string() })),
     ),
-    body: about("What its receivers get, byte for byte.", v.string()),
+    body: about("The body that its receivers get, byte for byte.", v.string()),
     requests: about(
       "The request by the current config. `***` replaces the values of headers that the config sets.",
       v.array(v.strictObject({ url: v.string(), headers: v.record(v.string(), v.string()) })),
@@ -106,12 +106,12 @@ export const rejection = named(
   "Rejection",
   v.strictObject({
     at: time,
-    source: about("Null if it was not known.", text),
+    source: about("Null if it was unknown.", text),
     type: about("Null if it is about a whole request.", text),
     messageId: text,
     code: v.picklist(CODES),
     message: v.string(),
-    count: about("How many calls it is about.", count),
+    count: about("How many calls were refused.", count),
     from: v.strictObject({
       address: text,
       userAgent: text,
@@ -155,7 +155,7 @@ export const event = named(
       ),
     ),
     forgotten: about(
-      "Destinations whose delivery is not kept any more: all that is known is that the first attempt did not deliver it.",
+      "Destinations whose delivery is no longer kept: it is only known that the first attempt did not deliver it.",
       v.array(v.string()),
     ),
     whole: about("False if the event itself is gone: other destinations may have got it at once.", v.boolean()),
@@ -163,7 +163,7 @@ export const event = named(
 );
 
 export const triedCall = about(
-  "What would become of the call, if it came now.",
+  "What would happen to the call if it arrived now.",
   v.strictObject({
     source: about("Whose call it would be.", v.string()),
     results: about(
@@ -174,10 +174,13 @@ export const triedCall = about(
           v.strictObject({
             destination: v.string(),
             gets: v.boolean(),
-            rule: about("The rule that keeps it away; null if it gets it.", v.nullable(v.picklist(SKIP_RULE_NAMES))),
-            why: about("In words, with what was found in the call.", v.string()),
+            rule: about(
+              "The rule that excludes it; null if it gets the call.",
+              v.nullable(v.picklist(SKIP_RULE_NAMES)),
+            ),
+            why: about("The reason as text, with what was found in the call.", v.string()),
             body: about(
-              "What it would get by its template. Null if it has none and gets the body of the specification, or gets nothing.",
+              "The body that its template makes. Null if it has no template and gets the default body, or if it gets nothing.",
               v.nullable(v.string()),
             ),
           }),
@@ -188,10 +191,10 @@ export const triedCall = about(
 );
 
 export const trail = about(
-  "What is known of the calls with this messageId; all lists are empty if that is nothing.",
+  "Everything known about the calls with this messageId; all lists are empty if nothing is known.",
   v.strictObject({
     messageId: v.string(),
-    rejected: about("Those of the last refusals.", v.array(rejection)),
+    rejected: about("Matching calls among the last refusals.", v.array(rejection)),
     rejectedSince: about("Since when refusals are remembered.", time),
     limited: about(
       "The sources whose limits have refused requests, without a word on each call: with the last code, from when to when, and how many.",
@@ -203,33 +206,33 @@ export const trail = about(
       v.array(v.strictObject({ source: v.string(), at: time })),
     ),
     troubled,
-    complete: about("False if nothing was found, and not everything that is kept was searched.", v.boolean()),
+    complete: about("False if nothing was found and the search did not cover everything that is kept.", v.boolean()),
   }),
 );
 
 export const replayPage = about(
-  "What was done, or on a dry run what would be. A page may do fewer than `limit`, or none.",
+  "What was done, or would be done (dry run). A page may do fewer than `limit`, or none.",
   v.strictObject({
     success,
     replayed: about("How many wait again.", count),
-    destinations: about("How many of them for each.", v.record(v.string(), count)),
+    destinations: about("How many of them, by destination.", v.record(v.string(), count)),
     left: about(
-      "How many were left as they are: their destination is not in the config any more, or they were ended by command.",
+      "How many were left as they are: their destination is no longer in the config, or they were ended by a command.",
       count,
     ),
-    deleted: about("How many were left as they are: their user was deleted after their event came.", count),
+    deleted: about("How many were left as they are: their user was deleted after their event arrived.", count),
     superseded: about(
       "How many were left as they are, because a newer call about the same user and audience, or trait, has replaced them.",
       count,
     ),
-    oldest: about("When the first of their events came.", v.nullable(time)),
-    newest: about("When the last one came.", v.nullable(time)),
+    oldest: about("When the first of their events arrived.", v.nullable(time)),
+    newest: about("When the last one arrived.", v.nullable(time)),
     cursor: about("Of the next page; null after the last one.", text),
   }),
 );
 
 export const retriedDelivery = about(
-  "What was done. `hurried`: it waited, and is due now. `due`: it was due already.",
+  "The result. `hurried`: it waited, and is due now. `due`: it was due already.",
   v.strictObject({ success, id: v.string(), did: v.picklist(["replayed", "hurried", "due"]) }),
 );
 
@@ -237,4 +240,4 @@ const more = about("Whether others still wait.", v.boolean());
 
 export const discardedPage = v.strictObject({ success, discarded: count, more });
 export const movedPage = v.strictObject({ success, moved: count, doubled: count, more });
-export const waitingCount = about("A dry run: how many wait.", v.strictObject({ success, waiting: count }));
+export const waitingCount = about("Of a dry run: how many wait.", v.strictObject({ success, waiting: count }));

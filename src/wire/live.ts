@@ -13,7 +13,7 @@ const accepted = named(
     event: about("The event of a track call, or the name of a page or screen.", text),
     messageId: v.string(),
     userId: text,
-    destinations: about("Those that get it; at most 50.", v.array(v.string())),
+    destinations: about("Destinations that get it; at most 50.", v.array(v.string())),
   }),
 );
 
@@ -42,7 +42,7 @@ const attempted = named(
     type: v.picklist(TYPES),
     messageId: v.string(),
     attempt: about("Which round of attempts it belongs to, from 1.", count),
-    status: about("Null if nothing was answered.", v.nullable(v.number())),
+    status: about("Null without an answer.", v.nullable(v.number())),
     reason: about("Why it failed; null if it was delivered.", text),
     duration: about("Milliseconds.", v.number()),
   }),
@@ -55,7 +55,7 @@ export const liveLine = about(
     v.strictObject({
       at: time,
       events: v.array(v.variant("kind", [accepted, refused, attempted])),
-      omitted: about("How many more events there were that match the filter.", count),
+      omitted: about("How many more events matched the filter.", count),
     }),
   ),
 );

@@ -21,7 +21,7 @@ export const series = about(
       p50: v.optional(
         about("Milliseconds in which half of the attempts were answered; null without attempts.", points),
       ),
-      p99: v.optional(about("The same of 99 in 100 attempts.", points)),
+      p99: v.optional(about("Milliseconds in which 99 of 100 attempts were answered; null without attempts.", points)),
     }),
   }),
 );

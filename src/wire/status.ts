@@ -9,7 +9,7 @@ const config = v.strictObject({
     "Why the last one was refused; null if the last one is in force.",
     v.nullable(v.strictObject({ at: time, reason: v.string() })),
   ),
-  needsRestart: about("The keys that keep their old value until the daemon is restarted.", v.array(v.string())),
+  needsRestart: about("Keys that keep their old value until a restart.", v.array(v.string())),
 });
 
 const outbox = v.strictObject({
@@ -21,7 +21,7 @@ const outbox = v.strictObject({
     "The bound at which calls are refused; null while there is room.",
     v.nullable(v.picklist(["maxSize", "freeDisk"])),
   ),
-  writable: about("False after a commit that failed, until one succeeds.", v.boolean()),
+  writable: about("False from a failed commit to the next that succeeds.", v.boolean()),
   away: about(
     "Since when the database does not answer, and why. Calls are refused, and what only the database knows is null here. Null while it answers.",
     v.nullable(v.strictObject({ since: time, reason: v.string() })),
@@ -35,13 +35,13 @@ const outbox = v.strictObject({
 });
 
 const clock = v.strictObject({
-  plausible: about("False while the machine's clock cannot be right: events get wrong times.", v.boolean()),
+  plausible: about("False while the machine's clock is implausible: events get wrong times.", v.boolean()),
   code: about(
     "`before_build`: it says less than when this Fairlead was built. `behind`: less than the outbox has seen. `ahead`: far " +
       "more than the outbox expects, or many years after the build. Null while it is plausible.",
     v.nullable(v.picklist(["before_build", "behind", "ahead"])),
   ),
-  reason: about("In words, with what the clock says.", v.nullable(v.string())),
+  reason: about("The reason as text, with what the clock says.", v.nullable(v.string())),
   since: v.nullable(time),
 });
 
@@ -49,7 +49,7 @@ const clock = v.strictObject({
 const limits = v.strictObject({
   rate: about("`sources.X.rate`, as `100/s`; null without one.", v.nullable(v.string())),
   waiting: about(
-    "What waits for delivery, in bytes: its bodies, and half a KB for each; null while that is counted. `max`: `sources.X.maxWaiting`, by which " +
+    "Its waiting deliveries in bytes: their bodies, and half a KB for each; null while they are being counted. `max`: `sources.X.maxWaiting`, by which " +
       "it is refused; on PostgreSQL this daemon's part. Null without one.",
     v.nullable(v.strictObject({ bytes: v.nullable(count), max: count })),
   ),
@@ -73,7 +73,7 @@ const source = named(
 const webhookEntries = {
   url: about("Without its query, which may hold a token.", v.string()),
   state: about(
-    "By what it has answered since the start. `slowed`: it refuses everything, and gets a few requests a second. `down`: " +
+    "Judged by its answers since the start. `slowed`: it refuses everything, and gets a few requests a second. `down`: " +
       "it does not answer, and is only probed. `offline`: this machine has no network.",
     v.picklist(["untried", "working", "failing", "slowed", "down", "offline"]),
   ),
@@ -101,7 +101,7 @@ const destination = named(
     ),
     webhooks: about("In the order of the config.", v.array(webhook)),
     counts: about(
-      "Deliveries by state; null while the database is away.",
+      "Deliveries by state; null while the database does not answer.",
       v.nullable(v.strictObject({ waiting: count, delivered: count, failed: count, expired: count })),
     ),
     pausedSince: v.nullable(time),
@@ -132,7 +132,7 @@ const sharedDaemon = named(
     pid: count,
     startedAt: time,
     silentFor: about("How many milliseconds ago it last said that it is alive.", count),
-    alive: about("False if it is silent for so long that the others take its streams.", v.boolean()),
+    alive: about("False if it has been silent for so long that the others take its streams.", v.boolean()),
     leads: about(
       "Whether it does what one daemon does for all, such as removing what is past its retention.",
       v.boolean(),
@@ -150,9 +150,9 @@ const statusProblem = named(
   "StatusProblem",
   v.strictObject({
     level: v.picklist(["error", "warning"]),
-    code: about("Stays the same, for programs.", v.string()),
+    code: about("Stable: programs may match on it.", v.string()),
     what: v.string(),
-    since: about("Null if it is not known.", v.nullable(time)),
+    since: about("Null if it is unknown.", v.nullable(time)),
     remedy: about("What to do about it.", v.string()),
     destination: about("The destination it is about; left out if it is about none.", v.optional(v.string())),
   }),
@@ -172,22 +172,22 @@ export const status = about(
       ),
       config,
       outbox,
-      problems: about("What is wrong, and since when: the worst first.", v.array(statusProblem)),
+      problems: about("Current problems and since when they last, the worst first.", v.array(statusProblem)),
       clock,
       daemons: about(
-        "The daemons that share the outbox, in the order of their start. Empty if only this one can have it; null while the database is away.",
+        "The daemons that share the outbox, in the order of their start. Empty if only this one can have it; null while the database does not answer.",
         v.nullable(v.array(sharedDaemon)),
       ),
       sources: v.array(source),
       destinations: about(
-        "Those of the config, in its order, and then removed ones with waiting deliveries, unless the database is away.",
+        "Those of the config, in its order, and then removed ones with waiting deliveries, unless the database does not answer.",
         v.array(destination),
       ),
     }),
   ),
 );
 
-const changed = about("False if it was so already.", v.boolean());
+const changed = about("False if it already was.", v.boolean());
 
 export const pausedDestination = about(
   "Since when it is paused, and how many wait.",
@@ -202,7 +202,7 @@ export const resumedDestination = about(
     changed,
     waiting: count,
     since: about("Null if it was not paused.", v.nullable(time)),
-    served: about("False if nothing is sent to it all the same: it is disabled, or not in the config.", v.boolean()),
+    served: about("False if nothing is sent to it anyway: it is disabled, or not in the config.", v.boolean()),
   }),
 );
 
@@ -211,18 +211,15 @@ export const retriedDestination = about(
   v.strictObject({
     success,
     waiting: count,
-    served: about(
-      "False if nothing is sent to it all the same: it is paused, disabled, or not in the config.",
-      v.boolean(),
-    ),
+    served: about("False if nothing is sent to it anyway: it is paused, disabled, or not in the config.", v.boolean()),
   }),
 );
 
 export const testedDestination = about(
-  "The call was accepted, and is sent as any other.",
+  "The call was accepted and is sent like any other.",
   v.strictObject({
     success,
-    messageId: about("Of the call: `GET /api/events/:messageId` says what becomes of it.", v.string()),
+    messageId: about("Of the call: `GET /api/events/:messageId` says what happens to it.", v.string()),
     delivery: about("The id of its delivery.", v.string()),
     paused: about("Whether it waits until the destination is resumed.", v.boolean()),
   }),
@@ -250,21 +247,21 @@ export const shownConfig = about(
 );
 
 export const reloaded = about(
-  "It is in force.",
+  "The config is in force.",
   v.strictObject({
     success,
-    changes: about("What has changed, in words; without secrets.", v.array(v.string())),
-    needsRestart: about("The keys that keep their old value until the daemon is restarted.", v.array(v.string())),
+    changes: about("What changed, as text without secrets.", v.array(v.string())),
+    needsRestart: about("Keys that keep their old value until a restart.", v.array(v.string())),
     problems: about("Warnings.", v.array(configProblem)),
   }),
 );
 
 export const refusedConfig = about(
-  "It was refused, and why.",
+  "The config was refused.",
   v.strictObject({
     ...refusal.entries,
     code: v.literal("config_invalid"),
-    problems: about("Everything that is wrong, if the file could be read.", v.array(configProblem)),
+    problems: about("All problems, if the file could be read.", v.array(configProblem)),
   }),
 );
 

@@ -397,7 +397,7 @@ describe("the Host of a request", () => {
       const request = new Request("http://localhost/metrics", { headers: { host: "evil.example.com" } });
       assert.equal(
         checkAccess(request, makeAdmin({ listen }))?.message,
-        'the Host header ("evil.example.com") is no name of this Unix socket; send localhost, as in http://localhost/',
+        'the Host header ("evil.example.com") does not belong to this Unix socket; send localhost, as in http://localhost/',
       );
     });
   });
@@ -455,7 +455,7 @@ describe("admin.readToken", () => {
       assert.equal(ask({ path: "/api/reload", method, headers: eyes }, both), "read_only", method);
     }
     const { message } = refusalOf({ method: "POST", headers: eyes }, both) ?? {};
-    assert.equal(message, "admin.readToken may only look; this needs admin.token");
+    assert.equal(message, "admin.readToken is read-only; this request needs admin.token");
     assert.equal(ask({ method: "POST", headers: { ...eyes, authorization: "Bearer t0ken" } }, both), null);
   });
 

@@ -24,7 +24,7 @@ describe("the operator's API", () => {
   it("has nothing elsewhere, and says so in the house's shape", async () => {
     for (const path of ["/api", "/api/deletion", "/health", "/deliveries/1/2"]) {
       const { status, text } = await startAdmin().get(path);
-      const message = `nothing is at ${path}`;
+      const message = `there is no such path: ${path}`;
       assert.deepEqual(
         [status, JSON.parse(text)],
         [404, { success: false, code: "not_found", message, error: message }],

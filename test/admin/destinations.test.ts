@@ -86,7 +86,7 @@ describe("POST /api/destinations/:name/discard", () => {
   });
 
   const IN_USE =
-    "crm is being served; pause it, disable it, or remove it from the config, before you move or discard its waiting deliveries";
+    "crm is being served; before you move or discard its waiting deliveries, pause it, disable it or remove it from the config";
 
   it("refuses a destination that is served", async () => {
     const { asked, post } = start();
@@ -192,12 +192,12 @@ describe("a body", () => {
     [DISCARD, { limit: 1.5 }, LIMIT],
     [DISCARD, { limit: "5" }, LIMIT],
     [DISCARD, { dryRun: "yes" }, "dryRun: must be true or false"],
-    [DISCARD, { to: "crm" }, "to: is not known; there are limit and dryRun"],
+    [DISCARD, { to: "crm" }, "to: is unknown; known are limit and dryRun"],
     [DISCARD, null, "the body: must be an object with limit and dryRun"],
     [MOVE, {}, "to: is missing"],
     [MOVE, { to: "" }, "to: must name a destination"],
     [MOVE, { to: 5 }, "to: must name a destination"],
-    [MOVE, { to: "crm", dryrun: true }, "dryrun: is not known; there are to, limit and dryRun"],
+    [MOVE, { to: "crm", dryrun: true }, "dryrun: is unknown; known are to, limit and dryRun"],
     [MOVE, '"crm"', "the body: must be an object with to, limit and dryRun"],
   ];
   for (const [path, body, message] of wrong) {

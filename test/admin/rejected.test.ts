@@ -109,9 +109,9 @@ describe("GET /api/rejected", () => {
     "?limit=": `${LIMIT} (got "")`,
     "?limit=9999999999": `${LIMIT} (got "9999999999")`,
     "?source=": 'source must not be empty; leave it out for all (got "")',
-    "?code=no_such_code": 'code must be a code that calls are refused with (got "no_such_code")',
-    "?code=toString": 'code must be a code that calls are refused with (got "toString")',
-    "?sorce=website": "sorce is not known; there are limit, source and code",
+    "?code=no_such_code": 'code must be a code of a refused call (got "no_such_code")',
+    "?code=toString": 'code must be a code of a refused call (got "toString")',
+    "?sorce=website": "sorce is unknown; known are limit, source and code",
   };
   for (const [query, message] of Object.entries(wrong)) {
     it(`refuses ${query}`, async () => {

@@ -99,14 +99,14 @@ describe("GET /api/status", () => {
       {
         level: "warning",
         code: "daemon_silent",
-        what: "the daemon on m1 (process 7) is silent for 9s: others deliver what it had",
+        what: "the daemon on m1 (process 7) has been silent for 9s: other daemons deliver its events",
         since: null,
-        remedy: "its log says why; start it again",
+        remedy: "see its log, and start it again",
       },
     ]);
   });
 
-  it("says what it knows while the database is away, since when that is, and why", async () => {
+  it("says what it knows while the database does not answer, since when that is, and why", async () => {
     const away = async () => Promise.reject(new StoreAway("cannot connect to PostgreSQL at db:5432"));
     const sharing = { daemons: away, beatAt: () => START - MINUTE } as unknown as Sharing;
     const destinations = () => [makeDestination()];
@@ -124,16 +124,17 @@ describe("GET /api/status", () => {
       {
         level: "error",
         code: "database_away",
-        what: "calls are refused, and what waits is not known: /var/lib/fairlead/fairlead.db is away (cannot connect to PostgreSQL at db:5432)",
+        what: "calls are refused, and waiting deliveries are unknown: /var/lib/fairlead/fairlead.db does not answer (cannot connect to PostgreSQL at db:5432)",
         since,
-        remedy: "see to the server and the way there (fairlead doctor); the daemon goes on by itself once it answers",
+        remedy:
+          "check the server and the connection to it (fairlead doctor); the daemon continues by itself when it answers",
       },
       {
         level: "error",
         code: "webhook_down",
         what: "crm: https://a.example.com/hook does not answer (503)",
         since,
-        remedy: "once it is well again: fairlead retry crm",
+        remedy: "when it works again: fairlead retry crm",
         destination: "crm",
       },
     ]);

@@ -53,7 +53,7 @@ function runBun(...args: readonly string[]): void {
 }
 
 /** They stand in the Makefile, and only there: what is tested is what ships. */
-function compileArguments(): readonly string[] {
+export function compileArguments(): readonly string[] {
   const [, text] = /^COMPILE := (.+)$/m.exec(readFileSync(join(ROOT, "Makefile"), "utf8")) ?? [];
   if (text === undefined) throw new Error("the Makefile has no line that begins with COMPILE :=");
   return text.split(" ");

@@ -103,7 +103,7 @@ describe("what the dashboard does", () => {
     await rows.filter({ hasText: "billing" }).getByText("the source is website: shop is wanted").waitFor();
     await page.getByLabel("Source").selectOption("shop");
     await page.getByRole("button", { name: "Try" }).click();
-    await rows.filter({ hasText: "billing" }).getByText("nothing leaves it out").waitFor();
+    await rows.filter({ hasText: "billing" }).getByText("no rule excludes it").waitFor();
     await page.getByLabel("The call as JSON").fill('{"type": "track", "userId": "u1"}');
     await page.getByRole("button", { name: "Try" }).click();
     await page.getByRole("alert").filter({ hasText: "missing_event" }).waitFor();

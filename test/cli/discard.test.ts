@@ -60,7 +60,7 @@ describe("fairlead discard", () => {
     assert.equal(served.code, 1);
     assert.match(
       served.err,
-      /^fairlead: crm is being served; pause it, disable it, or remove it from the config, before .*\n$/,
+      /^fairlead: crm is being served; before you move or discard its waiting deliveries, pause it, .*\n$/,
     );
     const unknown = await admin.run(["discard", "odl", "--yes"]);
     assert.deepEqual([unknown.code, unknown.err], [1, 'fairlead: there is no destination "odl"; did you mean old?\n']);

@@ -47,7 +47,7 @@ describe("fairlead move", () => {
     const unknown = await admin.run(["move", "old", "crn"]);
     assert.deepEqual([unknown.code, unknown.err], [1, 'fairlead: there is no destination "crn"; did you mean crm?\n']);
     const same = await admin.run(["move", "off", "off"]);
-    assert.deepEqual([same.code, same.err], [1, "fairlead: to: must be another destination than off\n"]);
+    assert.deepEqual([same.code, same.err], [1, "fairlead: to: must be a destination other than off\n"]);
     assert.match((await admin.run(["move", "crm", "off"])).err, /^fairlead: crm is being served; /);
   });
 

@@ -109,7 +109,7 @@ describe("fairlead restore", () => {
     assert.equal((await p.run("backup", p.path("backup.db"))).code, 0);
     const { code, err } = await p.run("restore", "--force", p.path("backup.db"));
     assert.equal(code, 1);
-    assert.match(err, new RegExp(`another Fairlead \\(pid ${PID}\\) has it open; stop that one`));
+    assert.match(err, new RegExp(`another Fairlead \\(pid ${PID}\\) has it open; stop that process`));
     assert.deepEqual(await p.s.append(makeEntry({ messageId: "later" })), ["accepted"]);
   });
 

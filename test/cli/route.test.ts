@@ -51,7 +51,7 @@ describe("fairlead route", SLOW, () => {
       source: "app",
       results: [
         { destination: "crm", gets: true, rule: null, why: "it meets `events` and `where`", body: null },
-        { destination: "lake", gets: true, rule: null, why: "nothing leaves it out", body: null },
+        { destination: "lake", gets: true, rule: null, why: "no rule excludes it", body: null },
       ],
     });
   });
@@ -64,7 +64,7 @@ describe("fairlead route", SLOW, () => {
     const { out } = await route(["track", "--event", "Order", "--user", "u1"], config);
     assert.match(
       out,
-      /\n {2}lake {2}gets it {3}nothing leaves it out\n\nlake would get, by its template:\n {2}\{\n {4}"text": "u1: Order"\n {2}\}\n$/,
+      /\n {2}lake {2}gets it {3}no rule excludes it\n\nlake would get, by its template:\n {2}\{\n {4}"text": "u1: Order"\n {2}\}\n$/,
     );
   });
 

@@ -52,7 +52,7 @@ function words(status: Partial<DaemonStatus>): string {
 }
 
 describe("fairlead status", () => {
-  it("exits with 1 while the database is away, and prints what the daemon knows", SLOW, async () => {
+  it("exits with 1 while the database does not answer, and prints what the daemon knows", SLOW, async () => {
     const away = async () => Promise.reject(new StoreAway("connection refused"));
     await using daemon = await serveAdmin({
       version: "1.2.3",
@@ -70,7 +70,7 @@ describe("fairlead status", () => {
     assert.deepEqual([code, err], [1, ""]);
     assert.match(
       out,
-      /calls are refused, and what waits is not known: postgres:\/\/db\/fairlead is away \(connection refused\)/,
+      /calls are refused, and waiting deliveries are unknown: postgres:\/\/db\/fairlead does not answer \(connection refused\)/,
     );
   });
 });
@@ -212,7 +212,7 @@ describe("the status of a daemon, for a person", () => {
     );
   });
 
-  it("says what is not known while the database is away, and shows the rest", () => {
+  it("says what is not known while the database does not answer, and shows the rest", () => {
     const outbox = { ...STATUS.outbox, writable: false, away: { since: ago(MINUTE), reason: "connection refused" } };
     const said = words({ outbox, daemons: null, destinations: [{ ...CRM, counts: null }] });
     assert.match(

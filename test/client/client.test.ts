@@ -377,7 +377,7 @@ describe("a program that ends without close", () => {
     c.exit("gone");
     assert.deepEqual(
       c.lost.map(({ reason, message }) => [reason, message.replace(/\S{36}/, "…")]),
-      [["exited", "track … is lost: the program has ended; await close() before that"]],
+      [["exited", "track … is lost: the program ended first: await close() before it ends"]],
     );
   });
 

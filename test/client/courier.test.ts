@@ -173,7 +173,7 @@ describe("the verdicts of the server", () => {
     );
     assert.match(lost[0]?.message ?? "", /^track m2 is lost: the server rejected it: call_too_large: too large$/);
     // Of those that fit no call nobody can say which is lost; but that one is.
-    assert.deepEqual(c.lines, ["analytics: the server rejected 2 calls that it was not sent, of a batch of 4"]);
+    assert.deepEqual(c.lines, ["analytics: the server rejected 2 calls that were not in the batch of 4"]);
     assert.deepEqual(
       c.delivered.map(({ messageId }) => messageId),
       ["m1", "m4"],
@@ -190,14 +190,17 @@ describe("the verdicts of the server", () => {
       [delivered.length, lost.length, lost[0]?.reason, lost[0]?.code],
       [1, 1, "refused", "unknown_write_key"],
     );
-    assert.match(lost[0]?.message ?? "", /the server refused its batch: 401: unknown_write_key: no source has it$/);
+    assert.match(lost[0]?.message ?? "", /the server refused the batch: 401: unknown_write_key: no source has it$/);
   });
 
   it("name the address that a redirect leads to, and say if the endpoint is to change", async () => {
     const headers = { Location: `https://events.example.com/v1/batch?key=${KEY}` };
     for (const [status, expected] of [
-      [308, /refused its batch: 308; set endpoint to https:\/\/events\.example\.com\/v1\/batch\?key=\*\*\*$/],
-      [302, /no success in one attempt; the last: 302 to https:\/\/events\.example\.com\/v1\/batch\?key=\*\*\*$/],
+      [308, /refused the batch: 308; set endpoint to https:\/\/events\.example\.com\/v1\/batch\?key=\*\*\*$/],
+      [
+        302,
+        /no success in one attempt; the last: 302; it redirects to https:\/\/events\.example\.com\/v1\/batch\?key=\*\*\*$/,
+      ],
     ] as const) {
       const c = startClient({ retries: 0, answers: () => ({ status, headers }) });
       void c.track("E");
@@ -224,7 +227,7 @@ describe("the verdicts of the server", () => {
     const { message = "" } = lost[0] ?? {};
     assert.match(
       message,
-      /in 2 attempts; the last: 200 OK, but not as Fairlead answers; is that its address\? <html>We/,
+      /in 2 attempts; the last: 200 OK, but not an answer of Fairlead; is endpoint its address\? <html>We/,
     );
     assert.ok(message.length < 600);
   });
@@ -363,7 +366,7 @@ describe("a full queue", () => {
     });
     await c.clock.advance("499ms");
     assert.deepEqual([placed, c.alive()], [false, 1]);
-    assert.throws(() => c.track("4"), /as many wait for room: await what calls return$/);
+    assert.throws(() => c.track("4"), /as many more wait for room: await each call$/);
     await c.clock.advance("1ms");
     assert.match(await third, /^0000/);
     assert.deepEqual([c.alive(), c.batches()], [0, [["1"], ["1"], ["2"], ["3"]]]);
@@ -410,7 +413,7 @@ describe("a call that onError makes after an await or a timer", () => {
       await later();
       await c.clock.rest();
       assert.deepEqual([told, thrown.length], [1, 1]);
-      assert.match(String(thrown[0]), /QueueFullError: .* a call made in onError displaces no other/);
+      assert.match(String(thrown[0]), /QueueFullError: .* a call made in onError does not replace another/);
     });
   }
 

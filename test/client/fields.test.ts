@@ -19,7 +19,7 @@ describe("a field that a call does not have", () => {
     ["track", "traits", "did you mean properties?"],
     ["identify", "properties", "did you mean traits?"],
     ["group", "groupid", "did you mean groupId?"],
-    ["alias", "prevId", "there are userId, previousId, context, integrations, timestamp, messageId"],
+    ["alias", "prevId", "its fields are userId, previousId, context, integrations, timestamp, messageId"],
     ["screen", "anonymousID", "did you mean anonymousId?"],
   ] as const) {
     it(`is told, with the nearest name: ${field} of ${type}`, () => {

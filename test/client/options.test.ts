@@ -22,7 +22,7 @@ describe("the options", () => {
   it("have two names for the same, as in the Go client", () => {
     const { flushAt, flushAfterMs } = readOptions("key", { size: 7, interval: 900 });
     assert.deepEqual([flushAt, flushAfterMs], [7, 900]);
-    assert.equal(refusal({ size: 1, flushAt: 1 }), "flushAt and size are the same: give one of them");
+    assert.equal(refusal({ size: 1, flushAt: 1 }), "flushAt and size are the same option: set only one of them");
   });
 
   for (const [endpoint, url] of [
@@ -52,22 +52,22 @@ describe("the options", () => {
     [{ timeout: "5s" }, 'timeout must be a whole number from 1 to 2147483647 (got "5s")'],
     [{ retries: -1 }, "retries must be a whole number of at least 0 (got -1)"],
     [{ queue: { limit: 0 } }, "queue.limit must be a whole number of at least 1 (got 0)"],
-    [{ queue: { whenFull: "wait" } }, 'queue.whenFull must be block, reject, dropOldest (got "wait")'],
-    [{ queue: { size: 1 } }, "there is no option queue.size: there are queue.limit and queue.whenFull"],
-    [{ host: "x" }, "there is no option host: it is endpoint here"],
+    [{ queue: { whenFull: "wait" } }, 'queue.whenFull must be block, reject or dropOldest (got "wait")'],
+    [{ queue: { size: 1 } }, "there is no option queue.size: the options are queue.limit and queue.whenFull"],
+    [{ host: "x" }, "there is no option host: use endpoint"],
     [{ onError: true }, "onError must be a function (got a boolean)"],
     [{ endpoint: "events.example.com" }, 'endpoint must be an http or https URL (got "events.example.com")'],
     [{ endpoint: "ftp://x" }, 'endpoint must be an http or https URL (got "ftp://x")'],
-    [{ endpoint: "http://u:p@x" }, "endpoint must not hold a user or a password: no fetch takes them"],
+    [{ endpoint: "http://u:p@x" }, "endpoint must not contain a user or a password: fetch does not accept them"],
     [null, "the options must be an object (got null)"],
     ["key", "the options must be an object (got a string)"],
     [[], "the options must be an object (got an array)"],
     [{ queue: null }, "queue must be an object (got null)"],
     [{ queue: 100 }, "queue must be an object (got a number)"],
     [{ headers: null }, "headers must be an object (got null)"],
-    [{ headers: new Headers({ a: "x" }) }, "headers must be a plain object: give Object.fromEntries(headers)"],
-    [{ headers: new Map([["a", "x"]]) }, "headers must be a plain object: give Object.fromEntries(headers)"],
-    [{ headers: [["a", "x"]] }, "headers must be a plain object: give Object.fromEntries(headers)"],
+    [{ headers: new Headers({ a: "x" }) }, "headers must be a plain object: pass Object.fromEntries(headers)"],
+    [{ headers: new Map([["a", "x"]]) }, "headers must be a plain object: pass Object.fromEntries(headers)"],
+    [{ headers: [["a", "x"]] }, "headers must be a plain object: pass Object.fromEntries(headers)"],
     [{ debug: "analytics" }, "debug must be true, false or a function (got a string)"],
     [{ debug: 1 }, "debug must be true, false or a function (got a number)"],
     [{ debug: null }, "debug must be true, false or a function (got null)"],
@@ -78,8 +78,8 @@ describe("the options", () => {
     [{ onError: "log" }, "onError must be a function (got a string)"],
     [{ endpoint: null }, "endpoint must be an http or https URL (got null)"],
     [{ headers: { authorization: "x" } }, 'headers["authorization"] is set by the client itself'],
-    [{ headers: { "a b": "x" } }, 'headers["a b"] is no name that a header can have'],
-    [{ headers: { a: "x\r\nb: c" } }, 'headers["a"] has a value that a header cannot have'],
+    [{ headers: { "a b": "x" } }, 'headers["a b"] is not a valid header name'],
+    [{ headers: { a: "x\r\nb: c" } }, 'headers["a"] has a value that is not valid in a header'],
   ] as const) {
     it(`are refused when they cannot be used: ${JSON.stringify(options)}`, () => {
       assert.equal(refusal(options), expected);
@@ -93,8 +93,8 @@ describe("the options", () => {
   });
 
   it("name all there are when one is unknown", () => {
-    assert.match(refusal({ flushat: 1 }), /^there is no option flushat: there are endpoint, flushAt, size, /);
-    assert.match(refusal({ toString: 1 }), /^there is no option toString: there are endpoint, flushAt, size, /);
+    assert.match(refusal({ flushat: 1 }), /^there is no option flushat: the options are endpoint, flushAt, size, /);
+    assert.match(refusal({ toString: 1 }), /^there is no option toString: the options are endpoint, flushAt, size, /);
   });
 
   it("need a write key", () => {

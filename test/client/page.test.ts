@@ -192,7 +192,7 @@ describe("a client in a page", () => {
     });
     for (let nth = 0; nth < 1_300; nth += 1) c.track(String(nth));
     assert.equal(losses, 300);
-    assert.match(c.lines[0] ?? "", /a callback has thrown: QueueFullError/);
+    assert.match(c.lines[0] ?? "", /a callback threw: QueueFullError/);
   });
 
   it("survives functions of the page that throw, and writes losses that nobody listens to", async () => {
@@ -202,7 +202,7 @@ describe("a client in a page", () => {
     const c = start({ onDelivered: throws });
     c.track("1");
     assert.equal((await c.client.flush()).delivered.length, 1);
-    assert.match(c.lines.join(), /a callback has thrown: Error: mine/);
+    assert.match(c.lines.join(), /a callback threw: Error: mine/);
     const deaf = start({ onError: undefined, answers: () => 400 });
     deaf.track("1");
     await deaf.client.flush();

@@ -22,7 +22,7 @@ describe("the program's own functions", () => {
     const { delivered, lost } = await c.client.flush();
     await c.clock.rest();
     assert.deepEqual([heard, delivered.length, lost.length], [["1", "2", "3", "4"], 2, 2]);
-    assert.equal(c.lines.filter((line) => /a callback has thrown: Error: (broken|rejected)/.test(line)).length, 4);
+    assert.equal(c.lines.filter((line) => /a callback threw: Error: (broken|rejected)/.test(line)).length, 4);
   });
 
   it("may make calls, flush and close", async () => {
@@ -67,7 +67,7 @@ describe("the program's own functions", () => {
     for (let nth = 1; nth <= 1_000; nth += 1) void c.track("E");
     await c.client.flush();
     assert.equal(c.lines.length, 1);
-    assert.match(c.lines[0] ?? "", /^analytics: track \S+ is lost: the server refused its batch: 400$/);
+    assert.match(c.lines[0] ?? "", /^analytics: track \S+ is lost: the server refused the batch: 400$/);
     await c.clock.advance("2s");
     assert.match(c.lines[1] ?? "", /^analytics: 999 more calls are lost; the last: track \S+ is lost: /);
     void c.track("E");
@@ -96,7 +96,7 @@ describe("the program's own functions", () => {
     const closed = c.client.close(1);
     await c.clock.advance("1s");
     assert.equal((await closed).undelivered.length, 2);
-    assert.deepEqual(c.lines, ["analytics: 2 calls were not delivered in time: see what close() returned"]);
+    assert.deepEqual(c.lines, ["analytics: 2 calls were not delivered in time; close() returned them as undelivered"]);
   });
 });
 
@@ -208,7 +208,7 @@ describe("the lines", () => {
     void c.track("E");
     const { delivered } = await c.client.flush();
     assert.equal(delivered.length, 1);
-    assert.match(c.lines[0] ?? "", /^analytics: a callback has thrown: Error: no paper/);
+    assert.match(c.lines[0] ?? "", /^analytics: a callback threw: Error: no paper/);
   });
 });
 

@@ -29,7 +29,7 @@ for (const [what, value] of THROWN) {
       void c.track("E");
       assert.equal((await c.client.flush()).delivered.length, 1);
       assert.ok(c.lines.length > 1);
-      assert.ok(c.lines.every((line) => line.startsWith("analytics: a callback has thrown: ")));
+      assert.ok(c.lines.every((line) => line.startsWith("analytics: a callback threw: ")));
     });
 
     it("by a promise of theirs, is written down as well", async () => {
@@ -37,7 +37,7 @@ for (const [what, value] of THROWN) {
       void c.track("E");
       await c.client.flush();
       await c.clock.rest();
-      assert.match(c.lines.join("\n"), /^analytics: a callback has thrown: .+$/s);
+      assert.match(c.lines.join("\n"), /^analytics: a callback threw: .+$/s);
     });
 
     it("by fetch, is a fault of the network", async () => {
@@ -57,7 +57,7 @@ for (const [what, value] of THROWN) {
   });
 }
 
-describe("a value that has no text", () => {
+describe("a value that cannot be shown as text", () => {
   it("is refused as an option, and as a timestamp", () => {
     for (const [, value] of WITHOUT_TEXT) {
       const odd = value() as never;

@@ -237,7 +237,7 @@ describe("the backlog", () => {
       told.map(({ code }) => code),
       ["spool_damaged"],
     );
-    assert.match(told[0]?.message ?? "", /^a line of \S+\.log does not fit its checksum, and is left out$/);
+    assert.match(told[0]?.message ?? "", /^a line of \S+\.log does not match its checksum, and is skipped$/);
   });
 });
 
@@ -464,7 +464,7 @@ describe("the option spool", () => {
     const start = (spool: object) => () => startClient({ spool: spool as never });
     assert.throws(start({}), /spool.directory must be a path \(got nothing\)/);
     assert.throws(start({ directory: "x", path: "x" }), /there is no option spool.path/);
-    assert.throws(start({ directory: "x", fsync: "never" }), /spool.fsync must be always, interval \(got "never"\)/);
+    assert.throws(start({ directory: "x", fsync: "never" }), /spool.fsync must be always or interval \(got "never"\)/);
     assert.throws(start({ directory: "x", maxBytes: 1 }), /spool.maxBytes must be a whole number of at least 1048576/);
   });
 

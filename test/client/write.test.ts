@@ -147,7 +147,7 @@ describe("a call that breaks the rules", () => {
   }
 
   for (const [call, expected] of [
-    [undefined, 'track needs an object, as { userId: "user-42" }'],
+    [undefined, 'track needs an object, such as { userId: "user-42" }'],
     ["u", "track must be an object (got a string)"],
     [{ userId: true, event: "E" }, "userId must be a string (got a boolean)"],
     [{ userId: 1.5, event: "E" }, "userId must be a string, a bigint, or a whole number of up to 15 digits (got 1.5)"],
@@ -168,7 +168,7 @@ describe("a call that breaks the rules", () => {
     it(`is refused for its timestamp: ${String(timestamp)}`, () => {
       assert.match(
         refusal("track", { userId: "u", event: "E", timestamp }),
-        /^invalid_timestamp: timestamp must be a Date, or ISO/,
+        /^invalid_timestamp: timestamp must be a Date, or an ISO/,
       );
     });
   }

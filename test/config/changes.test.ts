@@ -164,7 +164,7 @@ describe("what a reload changes, in words", () => {
     });
     assert.deepEqual(destinationChanges(signed(), signed("a")), ["destination crm: signed now"]);
     assert.deepEqual(destinationChanges(signed("a"), signed("b", "a")), ["destination crm: secret changed"]);
-    assert.deepEqual(destinationChanges(signed("a"), signed()), ["destination crm: not signed any more"]);
+    assert.deepEqual(destinationChanges(signed("a"), signed()), ["destination crm: no longer signed"]);
     assert.deepEqual(destinationChanges(signed("a"), signed("a")), []);
   });
 

@@ -106,7 +106,7 @@ describe("the sources that a deletion affects", () => {
       ...{
         code: "unknown_source",
         message:
-          'no source is named "shop"; there are: website, app, old. A request that names none is for all, also for those that were removed',
+          'no source is named "shop"; there are: website, app, old. A request without a source is for all, including removed ones',
       },
     });
     assert.deepEqual([recorded, told], [[], []]);

@@ -145,10 +145,10 @@ describe("an audience's list (SPEC.md 6)", () => {
   }
 
   const BAD: readonly (readonly [type: string, text: string, why: RegExp])[] = [
-    ["application/json", '["u1", "u2"', /the body: it is not a whole JSON array/],
+    ["application/json", '["u1", "u2"', /the body: its JSON array is incomplete/],
     ["application/json", '["u1",]', /entry 2: it is not JSON/],
     ["application/json", '{"users": []}', /the body: it is not a JSON array/],
-    ["application/json", '["u1"] ["u2"]', /the body: something comes after its array/],
+    ["application/json", '["u1"] ["u2"]', /the body: there is more text after its array/],
     ["application/x-ndjson", '"u1"\n\nu2\n', /line 3: it is not JSON/],
     ["application/x-ndjson", '"u1"\n{"user":"u2"}\n', /line 2: it has no userId/],
     ["application/x-ndjson", '"u1"\n""\n', /line 2: it has no userId/],
@@ -156,7 +156,7 @@ describe("an audience's list (SPEC.md 6)", () => {
     ["text/csv", "name\nAda\n", /line 1: the header names no column userId/],
     ["text/csv", "", /the body: it has no header/],
     ["text/csv", "userId,name\nu1\n", /line 2: it has 1 columns, and the header has 2/],
-    ["text/csv", 'userId\n"u1\n', /line 2: its quotes do not match/],
+    ["text/csv", 'userId\n"u1\n', /line 2: its quotes are unbalanced/],
     ["text/html", "u1", /Content-Type must be one of/],
   ];
   for (const [type, text, why] of BAD) {
@@ -281,7 +281,7 @@ describe("an audience's members", () => {
     assert.deepEqual((await change(d, { add: ["u1"] })).json.code, "unknown_audience");
     await put(d, []);
     const both = await change(d, { add: ["u1"], remove: ["u1"] });
-    assert.deepEqual([both.json.code, both.json.message], ["invalid_request", "remove[0] is in add as well"]);
+    assert.deepEqual([both.json.code, both.json.message], ["invalid_request", "remove[0] is also in add"]);
     assert.deepEqual(d.sent, []);
   });
 });

@@ -83,13 +83,13 @@ describe("GET /api/deliveries", () => {
   const wrong: readonly [string, RegExp][] = [
     ["?state=lost", /^state must be one of waiting, delivered, failed, expired \(got "lost"\)$/],
     ["?limit=0", /^limit must be a whole number from 1 to 1000 \(got "0"\)$/],
-    ["?since=yesterday", /^since must be a time with its zone, .*, or how long ago, as 2h \(got "yesterday"\)$/],
+    ["?since=yesterday", /^since must be a time with its zone, .*, or how long ago, such as 2h \(got "yesterday"\)$/],
     ["?since=2026-01-02T10:00", /^since must be a time with its zone/],
     ["?since=2009-02-31", /^since must be a time with its zone, .* \(got "2009-02-31"\)$/],
     ["?until=2026-02-29T10:00:00Z", /^until must be a time with its zone/],
     ["?user=", /^user must not be empty/],
-    ["?colour=red", /^colour is not known; there are state, /],
-    ["?cursor=abc", /^cursor must be the one of an answer to the same question/],
+    ["?colour=red", /^colour is unknown; known are state, /],
+    ["?cursor=abc", /^cursor must come from an answer to the same query/],
   ];
   for (const [query, message] of wrong) {
     it(`refuses ${query}, and says why`, async () => {

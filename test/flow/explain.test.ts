@@ -82,11 +82,11 @@ describe("what became of a call", () => {
     await d.call("/v1/track", { ...CALL, messageId: "m1", integrations: { named: false }, timestamp });
     const text = await explain(d, "m1");
     for (const line of [
-      "off: does not get it, because it was disabled then.",
-      "app-only: does not get it, because its `sources` do not have that one.",
-      "people: does not get it, because its `types` do not have that type.",
+      "off: does not get it, because it was disabled at that time.",
+      "app-only: does not get it, because its `sources` do not include that one.",
+      "people: does not get it, because its `types` do not include that type.",
       "named: does not get it, because the call's `integrations` disable it.",
-      "present: does not get it, because the call was older than a day when it came, and its `historical` is skip.",
+      "present: does not get it, because the call was more than a day old when it arrived, and its `historical` is skip.",
     ]) {
       assert.ok(text.split("\n").includes(`  ${line}`), `${line} is not in\n${text}`);
     }

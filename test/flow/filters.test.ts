@@ -50,7 +50,7 @@ describe("a destination with filters", () => {
     await track(d, "Signed Up", { properties: { total: 42 } });
     const text = await explain(d, "Signed Up");
     for (const line of [
-      "crm: does not get it, because its `events` do not take the name of this call.",
+      "crm: does not get it, because its `events` do not match the name of this call.",
       "large: does not get it, because the call does not meet its `where`.",
       "few: does not get it, because its `sample` leaves out this user.",
     ]) {

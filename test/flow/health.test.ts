@@ -121,7 +121,7 @@ describe("the problems of a daemon", () => {
       problems[0]?.what ?? "",
       /^crm: https:\/\/a\.example\.com\/hook does not answer \(connection refused\), 20/,
     );
-    assert.equal(problems[0]?.remedy, "once it is well again: fairlead retry crm");
+    assert.equal(problems[0]?.remedy, "when it works again: fairlead retry crm");
   });
 });
 

@@ -225,7 +225,7 @@ describe("GET /api/live", () => {
     const wrong = {
       "kind=accepted,lost": 'kind must be one or more of accepted,refused,attempted (got "accepted,lost")',
       "type=order": 'type must be one of identify, track, page, screen, group, alias, delete (got "order")',
-      "name=x": "name is not known; there are kind, source, destination, type and user",
+      "name=x": "name is unknown; known are kind, source, destination, type and user",
       "destination=cmr": 'there is no destination "cmr"; did you mean crm?',
       "source=websit": 'there is no source "websit"; did you mean website?',
     };

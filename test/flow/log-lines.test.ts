@@ -98,7 +98,7 @@ describe("a give-up is in the log, with the id that commands take", () => {
     const lines = named(w.lines, "delivery.failed");
     assert.equal(lines.length, 11);
     assert.equal(told(lines, "delivery"), 40);
-    assert.equal(lines[10]?.hint, "all of them: fairlead deliveries --state failed --destination crm");
+    assert.equal(lines[10]?.hint, "list them: fairlead deliveries --state failed --destination crm");
   });
 
   it("those that the operator ends, or a deletion, by their number", async () => {

@@ -55,7 +55,7 @@ describe("a destination that fails", () => {
         kind: "destination_failing",
         state: "new",
         title: "crm is failing",
-        text: "crm has taken nothing for 6m, since 2026-11-20 12:00 UTC: 503; 1 delivery waits",
+        text: "crm has accepted nothing for 6m, since 2026-11-20 12:00 UTC: 503; 1 delivery waits",
         at: "2026-11-20T12:06:00.000Z",
         host: "",
         facts: [{ subject: "crm", since: formatTime(START), until: null, url: URL_A, reason: "503", waiting: 1 }],
@@ -118,7 +118,7 @@ describe("a destination that fails", () => {
     assert.deepEqual(titles(d), ["crm is failing"]);
     await reload(d, { destinations: [makeDestination({ enabled: false })] });
     await d.clock.advance("2m");
-    assert.deepEqual(titles(d), ["crm is failing", "crm is not watched any more"]);
+    assert.deepEqual(titles(d), ["crm is failing", "crm is no longer watched"]);
   });
 
   it("is told of although it has asked for an hour of silence", async () => {
@@ -207,7 +207,7 @@ describe("what else is told", () => {
     assert.deepEqual(titles(d), ["The outbox is nearly full"]);
     assert.match(
       told(d)[0]?.text ?? "",
-      /^The outbox is [89]\d % full \(\d+(\.\d)?KB of 585\.9KB(, 1TB of its disk free)?\); calls are refused once it is full/,
+      /^The outbox is [89]\d % full \(\d+(\.\d)?KB of 585\.9KB(, 1TB of its disk free)?\); calls are refused when it is full/,
     );
     status = 200;
     await d.clock.advance("2h");
@@ -229,7 +229,7 @@ describe("what else is told", () => {
     refused = null;
     await d.clock.advance("2m");
     assert.deepEqual(titles(d), ["config.yaml was refused", "config.yaml is in force again"]);
-    const text = "config.yaml was refused at 2026-11-20 12:00 UTC: the config has errors; fairlead check says where";
+    const text = "config.yaml was refused at 2026-11-20 12:00 UTC: the config has errors; fairlead check shows where";
     assert.equal(told(d)[0]?.text, text);
   });
 
@@ -270,7 +270,7 @@ describe("what else is told", () => {
     assert.match(told(d)[0]?.text ?? "", /^the machine's clock says 1972-|^The machine's clock says 1972-/);
     d.clock.setWall(START);
     await d.clock.advance("15m");
-    assert.deepEqual(titles(d).slice(1), ["The machine's clock is right again"]);
+    assert.deepEqual(titles(d).slice(1), ["The machine's clock is correct again"]);
   });
 
   it("only of the kinds that it asks for", async () => {
@@ -350,7 +350,7 @@ describe("a notification", () => {
       await d.admin("POST", `/api/destinations/${from}/pause`, { body: {} });
       const { status, json } = await d.admin("POST", `/api/destinations/${from}/move`, { body: { to } });
       assert.deepEqual([status, json.code], [400, "invalid_request"]);
-      assert.match(String(json.message), /notifications go only to webhooks of notify/);
+      assert.match(String(json.message), /events cannot be moved to notify, nor notifications to a destination/);
     }
   });
 

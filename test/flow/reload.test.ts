@@ -34,7 +34,7 @@ describe("a reload", () => {
     assert.equal(d.sent.length, 1);
     const unserved = d.told.filter(({ what, args }) => what === "daemon" && args[0] === "unserved");
     const hint =
-      "it is not in the config, or disabled: enable it and they go on, or end them with `fairlead move` or `fairlead discard`";
+      "it is disabled or not in the config: enable it to continue, or end its deliveries with `fairlead move` or `fairlead discard`";
     assert.deepEqual(unserved[0]?.args, ["unserved", { destination: "crm", waiting: 1, hint }]);
     await d.app.reload(d.config);
     await d.clock.rest();

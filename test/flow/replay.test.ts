@@ -322,22 +322,19 @@ describe("a replay by filter", () => {
   it("is refused with words if it is not understood", async () => {
     await using d = await startDaemon();
     const messages: readonly [body: object, message: RegExp][] = [
-      [{}, /^filter: is missing; \{\} stands for all$/],
+      [{}, /^filter: is missing; \{\} means all$/],
       [{ filter: [] }, /^filter: must be an object with state, destination, /],
-      [{ filter: { stat: "failed" } }, /^filter\.stat: is not known; there are state, destination, /],
+      [{ filter: { stat: "failed" } }, /^filter\.stat: is unknown; known are state, destination, /],
       [{ filter: { state: "waiting" } }, /^filter\.state: must be one of .*; waiting deliveries are sent anyway$/],
       [{ filter: { since: "yesterday" } }, /^filter\.since: must be a time with its zone/],
       [{ filter: {}, limit: 0 }, /^limit: must be a whole number from 1 to 1000$/],
-      [{ filter: {}, cursor: "x" }, /^cursor must be the one of an answer to the same question/],
-      [{ filter: {}, cursor: "failed:x" }, /^cursor must be the one of an answer to the same question/],
-      [{ filter: {}, cursor: "failed:1:x" }, /^cursor must be the one of an answer to the same question/],
-      [{ filter: {}, cursor: "delivered:1:" }, /^cursor must be the one of an answer to the same question/],
-      [
-        { filter: { state: "failed" }, cursor: "expired:1:" },
-        /^cursor must be the one of an answer to the same question/,
-      ],
+      [{ filter: {}, cursor: "x" }, /^cursor must come from an answer to the same query/],
+      [{ filter: {}, cursor: "failed:x" }, /^cursor must come from an answer to the same query/],
+      [{ filter: {}, cursor: "failed:1:x" }, /^cursor must come from an answer to the same query/],
+      [{ filter: {}, cursor: "delivered:1:" }, /^cursor must come from an answer to the same query/],
+      [{ filter: { state: "failed" }, cursor: "expired:1:" }, /^cursor must come from an answer to the same query/],
       [{ filter: {}, dryRun: 1 }, /^dryRun: must be true or false$/],
-      [{ filter: {}, states: 1 }, /^states: is not known; there are filter, limit, cursor and dryRun$/],
+      [{ filter: {}, states: 1 }, /^states: is unknown; known are filter, limit, cursor and dryRun$/],
     ];
     for (const [body, message] of messages) {
       const { status, json } = await replay(d, body);

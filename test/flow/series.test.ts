@@ -148,7 +148,7 @@ describe("GET /api/series", () => {
     const wrong = {
       "": "span is missing: 1h or 1d",
       "span=2h": 'span must be 1h or 1d (got "2h")',
-      "span=1h&step=1": "step is not known; there are span, destination and source",
+      "span=1h&step=1": "step is unknown; known are span, destination and source",
       "span=1h&destination=crm&source=website": "destination and source exclude each other",
       "span=1h&destination=cmr": 'there is no destination "cmr"; did you mean crm?',
       "span=1h&source=websit": 'there is no source "websit"; did you mean website?',

@@ -173,7 +173,7 @@ describe("what a limit has refused", () => {
         what: "calls of website are refused: it sends more than 1/m, 2 requests so far",
         since,
         remedy:
-          "clients try again; raise sources.website.rate if these calls are wanted; fairlead rejected --source website shows who sends",
+          "clients send them again; raise sources.website.rate if these calls are wanted; fairlead rejected --source website shows who sends",
       },
     ]);
     const trail = await d.admin("GET", "/api/events/lost");
@@ -198,7 +198,7 @@ describe("a source of which only so much may wait", () => {
     assert.deepEqual([refused, headers.get("retry-after"), json.code], [429, "10", "source_full"]);
     assert.match(
       String(json.message),
-      /^too much of the source website waits for delivery: 10\d.*KB of 100KB \(sources\.website\.maxWaiting\); try again later$/,
+      /^too many calls of the source website are waiting for delivery: 10\d.*KB of 100KB \(sources\.website\.maxWaiting\); try again later$/,
     );
     assert.equal((await d.ask("/v1/track", CALL, AS_APP)).status, 200);
     status = 200;

@@ -293,7 +293,7 @@ describe("all unfinished bodies together", () => {
     await clock.advance("100ms");
     // The one that has taken longest is given up, and its place is free when its connection has ended.
     assert.deepEqual(await bodies.read(makeRequest("x"), MB), TOO_MANY);
-    const message = "the body was still coming when too many others were; try again";
+    const message = "the body was too slow while too many others were being received; try again";
     assert.deepEqual(await first.result, { code: "body_too_slow", message });
     assert.deepEqual(await bodies.read(makeRequest("x"), MB), TOO_MANY);
     assert.ok(others.every((other) => !other.done()));

@@ -48,7 +48,7 @@ describe("a JSON text", () => {
       for (const text of deep) {
         const result = parseJson(text);
         assert.ok(isFault(result), text.slice(0, 20));
-        const message = "the JSON nests more than 1,000 objects and arrays within each other; flatten it";
+        const message = "the JSON nests objects and arrays more than 1,000 levels deep; flatten it";
         assert.deepEqual([result.code, result.message], ["too_deep", message]);
       }
     } finally {

@@ -95,7 +95,7 @@ describe("the paths", () => {
     const { json } = await startIngest().ask(`/${"x".repeat(500)}`, CALL);
     assert.equal(
       json.message,
-      `nothing is at /${"x".repeat(99)}; calls are taken at /v1/identify, /v1/track, /v1/page, /v1/screen, ` +
+      `there is nothing at /${"x".repeat(99)}; send calls to /v1/identify, /v1/track, /v1/page, /v1/screen, ` +
         "/v1/group, /v1/alias and /v1/batch",
     );
   });

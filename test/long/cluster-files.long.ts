@@ -6,6 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { parse } from "yaml";
+import { NAME } from "../../packaging/image.ts";
 import { findBinary, ROOT } from "../binary/binary.ts";
 import { type Process, start } from "../binary/process.ts";
 import { startReceiver } from "../binary/receiver.ts";
@@ -91,8 +92,6 @@ describe("fairlead@.service", () => {
   });
 });
 
-type Service = { readonly build?: object; readonly pull_policy?: string };
-
 describe("the compose file of a cluster", () => {
   const { caddy, postgres, ...daemons } = compose.services;
 
@@ -115,12 +114,8 @@ describe("the compose file of a cluster", () => {
     assert.equal(postgres.environment.POSTGRES_USER, "fairlead");
   });
 
-  it("builds the image once: builds of the same one at the same time fail", () => {
-    const policies = Object.values(daemons).map((one) => [
-      (one as Service).build !== undefined,
-      (one as Service).pull_policy,
-    ]);
-    assert.deepEqual(policies, [[true, undefined], ...Array.from({ length: 2 }, () => [false, "never"])]);
+  it("runs the image of this version", () => {
+    for (const { image } of Object.values(daemons) as { image: string }[]) assert.equal(image, NAME);
   });
 
   it("hands over all that the config refers to, and the config is valid", PATIENT, async () => {

@@ -63,7 +63,7 @@ function assertTrue(hooks: readonly { readonly body: string }[]): void {
 }
 
 async function assertTold(daemon: Daemon, what: RegExp): Promise<void> {
-  const line = await daemon.process.line(/msg=store\.failed doing="read what waits for crm"/);
+  const line = await daemon.process.line(/msg=store\.failed doing="read the waiting deliveries of crm"/);
   assert.match(line, /level=error .*(restore a backup)/);
   assert.match(line, what);
   assert.ok(((await metric(daemon, "fairlead_store_errors_total")) ?? 0) > 0);

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
+import { gunzipSync } from "node:zlib";
 import { parse } from "yaml";
+import { CONFIG, makeImage as makeArchive, NAME } from "../../packaging/image.ts";
+import { TARGETS } from "../../packaging/targets.ts";
 import { findBinary, ROOT } from "../binary/binary.ts";
 import { type Process, start } from "../binary/process.ts";
 import { startReceiver } from "../binary/receiver.ts";
@@ -14,76 +18,102 @@ import { PATIENT } from "../binary/waiting.ts";
 import { makeConfig, postCall } from "../binary/world.ts";
 
 const FOLDER = join(ROOT, "packaging/docker");
-const dockerfile = readFileSync(join(FOLDER, "Dockerfile"), "utf8");
 const compose = parse(readFileSync(join(FOLDER, "compose.yaml"), "utf8"));
+const ARCHITECTURE = process.arch === "arm64" ? "arm64" : "amd64";
 const NEEDING_ROOT = {
-  ...PATIENT,
-  skip: process.getuid?.() === 0 ? false : "only root can change its root, and mount",
+  timeout: 300_000,
+  skip: process.getuid?.() === 0 ? whyNoImage() : "only root can change its root, and mount",
 };
 
-/** The instructions of the image itself, not of what is made before it. */
-const instructions = dockerfile
-  .slice(dockerfile.lastIndexOf("\nFROM "))
-  .split("\n")
-  .filter((line) => /^[A-Z]+ /.test(line));
-
-function argumentOf(instruction: string): string {
-  return instructions.find((line) => line.startsWith(`${instruction} `))?.slice(instruction.length + 1) ?? "";
+/** Debian's libraries are fetched by apt, which checks them by Debian's key. */
+function whyNoImage(): string | false {
+  if (!existsSync("/usr/bin/apt-get"))
+    return "there is no apt-get on this machine, which fetches what the image is made from";
+  const key = "/usr/share/keyrings/debian-archive-keyring.gpg";
+  return existsSync(key) ? false : "there is no key of Debian on this machine (apt install debian-archive-keyring)";
 }
 
-/** A command in the form without a shell, of which there is none. */
-function commandOf(instruction: string): readonly string[] {
-  return JSON.parse(argumentOf(instruction).replace(/^[^[]*/, ""));
-}
+/** What an engine reads of an image. */
+type Config = {
+  readonly architecture: string;
+  readonly config: {
+    readonly User: string;
+    readonly Env: readonly string[];
+    readonly Entrypoint: readonly string[];
+    readonly Cmd: readonly string[];
+    readonly Volumes: Readonly<Record<string, object>>;
+    readonly Healthcheck: { readonly Test: readonly string[] };
+  };
+  readonly rootfs: { readonly diff_ids: readonly string[] };
+};
 
-const environment = Object.fromEntries(
-  instructions
-    .filter((line) => line.startsWith("ENV "))
-    .map((line) => line.slice(4).split("=") as [name: string, value: string]),
-);
-
-/** What the image would hold, without an engine to make it. */
 type Image = AsyncDisposable & {
+  readonly config: Config["config"];
+  readonly environment: Readonly<Record<string, string>>;
   path(name: string): string;
   /** Starts a command in it, as its user and with its environment. */
   start(...command: readonly string[]): Process;
 };
 
-/**
- * In the place of distroless/cc there are the libraries that the binary and its SQLite are linked to, from this machine, and
- * a folder for temporary files: no shell, and no other program.
- */
+/** Makes the image, and unpacks it as an engine would: what is read is checked by its digest. */
 async function makeImage(): Promise<Image> {
-  const root = await mkdtemp(join(tmpdir(), "fairlead-image-"));
+  const folder = await mkdtemp(join(tmpdir(), "fairlead-image-"));
+  // The release's is that of the commit, which git need not know here.
+  process.env.SOURCE_DATE_EPOCH ??= "1795449600";
+  const target = TARGETS.find(({ debian }) => debian === ARCHITECTURE);
+  assert.ok(target, "this test needs a machine that an image is made for");
+  const archive = makeArchive(target, folder, findBinary());
+  const root = join(folder, "root");
+  const { config } = unpack(archive, join(folder, "archive"), root);
+  const environment = Object.fromEntries(config.Env.map((one) => one.split("=") as [name: string, value: string]));
   const path = (name: string): string => join(root, name);
-  const native = join(ROOT, `node_modules/better-sqlite3/prebuilds/linux-${process.arch}.node`);
-  for (const file of librariesOf(findBinary(), native)) {
-    mkdirSync(dirname(path(file)), { recursive: true });
-    copyFileSync(file, path(file));
-  }
-  for (const name of ["/tmp", "/proc", "/dev", "/usr/bin", "/etc/fairlead"]) mkdirSync(path(name), { recursive: true });
-  chmodSync(root, 0o755);
-  copyFileSync(findBinary(), path("/usr/bin/fairlead"));
-  const [uid = 0, gid = 0] = argumentOf("USER").split(":").map(Number);
-  const volume = path(argumentOf("VOLUME"));
-  mkdirSync(volume, { recursive: true });
-  chmodSync(volume, 0o700);
-  chownSync(volume, uid, gid);
+  for (const name of ["proc", "dev"]) mkdirSync(path(name), { recursive: true });
+  const [volume = ""] = Object.keys(config.Volumes);
   const processes: Process[] = [];
   return {
-    path,
+    ...{ config, environment, path },
     start(...command) {
-      const inside = [CONTAIN, root, argumentOf("VOLUME"), argumentOf("USER"), ...command];
+      const inside = [CONTAIN, root, volume, config.User, ...command];
       const all = ["--mount", "--propagation", "private", "sh", "-euc", ...inside];
-      const started = start("unshare", all, { env: { PATH: process.env.PATH, ...environment } });
+      // The PATH of this machine for what contains it; the image's own has no such programs.
+      const started = start("unshare", all, { env: { ...environment, PATH: process.env.PATH } });
       processes.push(started);
       return started;
     },
     async [Symbol.asyncDispose]() {
       for (const one of processes) await one[Symbol.asyncDispose]();
-      await rm(root, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function unpack(archive: string, folder: string, root: string): Config {
+  for (const place of [folder, root]) mkdirSync(place);
+  chmodSync(root, 0o755);
+  tar("-xf", archive, "-C", folder);
+  const blob = (digest: string): Buffer => {
+    const bytes = readFileSync(join(folder, "blobs", digest.replace(":", "/")));
+    assert.equal(`sha256:${sha256(bytes)}`, digest);
+    return bytes;
+  };
+  const { manifests } = JSON.parse(readFileSync(join(folder, "index.json"), "utf8"));
+  const manifest = JSON.parse(blob(manifests[0].digest).toString());
+  const config: Config = JSON.parse(blob(manifest.config.digest).toString());
+  for (const [index, { digest }] of manifest.layers.entries()) {
+    assert.equal(`sha256:${sha256(gunzipSync(blob(digest)))}`, config.rootfs.diff_ids[index]);
+    tar("-xzf", join(folder, "blobs", digest.replace(":", "/")), "--numeric-owner", "--same-permissions", "-C", root);
+  }
+  assert.equal(config.architecture, ARCHITECTURE);
+  return config;
+}
+
+function tar(...args: readonly string[]): void {
+  const { status, stderr } = spawnSync("tar", args, { encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
 }
 
 /** As the compose file has it: only the volume and a small /tmp (noexec) can be written. $0: the root; then volume, user, command. */
@@ -99,39 +129,28 @@ mount --bind /proc "$0/proc"
 exec chroot --userspec="$user" --groups= "$0" "$@"
 `;
 
-/** As the loader finds them, itself among them. */
-function librariesOf(...files: readonly string[]): readonly string[] {
-  const { stdout } = spawnSync("ldd", files, { encoding: "utf8" });
-  return [...new Set([...stdout.matchAll(/(\/\S+\.so\S*) \(/g)].map(([, file = ""]) => file))];
-}
-
-describe("the image, as its Dockerfile has it", () => {
+describe("the image", () => {
   it("takes calls and delivers them without root and without a shell, and is healthy", NEEDING_ROOT, async () => {
     await using receiver = startReceiver();
     await using image = await makeImage();
     const config = { ...JSON.parse(makeConfig({ url: receiver.url, admin: "unix:/var/lib/fairlead/admin.sock" })) };
     const outbox = parse(readFileSync(join(FOLDER, "fairlead/config.yaml"), "utf8")).outbox;
-    writeFileSync(image.path(environment.FAIRLEAD_CONFIG ?? ""), JSON.stringify({ ...config, outbox }));
+    writeFileSync(image.path(image.environment.FAIRLEAD_CONFIG ?? ""), JSON.stringify({ ...config, outbox }));
 
-    const before = image.start(...commandOf("HEALTHCHECK"));
+    const before = image.start(...image.config.Healthcheck.Test.slice(1));
     assert.equal((await before.exit).code, 1);
-    const daemon = image.start(...commandOf("ENTRYPOINT"), ...commandOf("CMD"));
+    const daemon = image.start(...image.config.Entrypoint, ...image.config.Cmd);
     const [, ingest = ""] = (await daemon.line(/^ingest /)).split(/ +/);
     assert.match(readFileSync(`/proc/${daemon.pid}/status`, "utf8"), /^Uid:\t65532\t65532\t65532\t65532$/m);
     const { status } = await postCall(`${ingest}/v1/track`, { userId: "u1", event: "E", messageId: "m-1" });
     assert.equal(status, 200);
     await receiver.all(["m-1"]);
-    const healthy = image.start(...commandOf("HEALTHCHECK"));
+    const healthy = image.start(...image.config.Healthcheck.Test.slice(1));
     assert.equal((await healthy.exit).code, 0, healthy.err.join("\n"));
     assert.ok(existsSync(image.path("/var/lib/fairlead/fairlead.db")));
 
     daemon.kill("SIGTERM");
     assert.deepEqual(await daemon.exit, { code: 0, signal: null });
-  });
-
-  it("is of this version", () => {
-    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-    assert.match(dockerfile, new RegExp(`^ARG VERSION=${version.replaceAll(".", "\\.")}$`, "m"));
   });
 });
 
@@ -141,9 +160,12 @@ describe("the compose file", () => {
   it("names files that are there, and the volume that the image has", () => {
     const [config, outbox] = fairlead.volumes.map((volume: string) => volume.split(":"));
     assert.ok(existsSync(join(FOLDER, config[0], "config.yaml")));
-    assert.equal(`${config[1]}/config.yaml`, environment.FAIRLEAD_CONFIG);
-    assert.deepEqual([outbox[1], outbox[0] in compose.volumes], [argumentOf("VOLUME"), true]);
-    assert.equal(resolve(FOLDER, fairlead.build.context, fairlead.build.dockerfile), join(FOLDER, "Dockerfile"));
+    assert.equal(
+      `${config[1]}/config.yaml`,
+      CONFIG.Env.find((one) => one.startsWith("FAIRLEAD_CONFIG="))?.split("=")[1],
+    );
+    assert.deepEqual([Object.keys(CONFIG.Volumes), outbox[0] in compose.volumes], [[outbox[1]], true]);
+    assert.equal(fairlead.image, NAME);
   });
 
   it("hands over all that the config refers to, and the config is valid", PATIENT, async () => {

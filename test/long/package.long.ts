@@ -7,6 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { describe, it } from "node:test";
 import { makeDeb } from "../../packaging/deb.ts";
+import { VERSION } from "../../packaging/documents.ts";
 import { TARGETS } from "../../packaging/targets.ts";
 import { findBinary } from "../binary/binary.ts";
 import { makeDebianTree } from "./debian-tree.ts";
@@ -21,7 +22,7 @@ const NEEDING_DEBIAN = {
 const CONFIG = "/etc/fairlead/config.yaml";
 const OUTBOX = "/var/lib/fairlead/fairlead.db";
 const OLD = "0.0.9";
-const NEW = "0.1.0";
+const NEW = VERSION;
 
 /** Both packages, and a Debian to install them into. */
 type Prepared = { readonly debs: string; readonly tree: string };

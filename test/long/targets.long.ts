@@ -7,6 +7,7 @@ import process from "node:process";
 import { describe, it } from "node:test";
 import { TARGETS } from "../../packaging/targets.ts";
 import { ROOT } from "../binary/binary.ts";
+import { checkSignature } from "../packaging/mach-o.ts";
 import { makeMuslRunner } from "./musl.ts";
 
 /** The first of these tests makes all tarballs, for which the Buns have to come from npm; emulators are slow. */
@@ -48,22 +49,34 @@ function binaryOf(target: string): string {
   return join(folderOf(target), "fairlead");
 }
 
-/** Where an ELF file says for which machine it is. */
-const MACHINE_AT = 18;
-const MACHINES = { x64: 62, arm64: 183 } as const;
+/** By what ELF files of Linux and Mach-O files of macOS say at their beginning. */
+function machineOf(bytes: Buffer, system: "linux" | "darwin"): string | undefined {
+  const elf: Readonly<Record<number, string>> = { 62: "x64", 183: "arm64" };
+  const machO: Readonly<Record<number, string>> = { 16777223: "x64", 16777228: "arm64" };
+  return system === "linux" ? elf[bytes.readUInt16LE(18)] : machO[bytes.readUInt32LE(4)];
+}
 
 describe("make dist", () => {
-  for (const { name, sqlite, libc } of TARGETS) {
+  for (const { name, sqlite, system, libc } of TARGETS) {
     it(`puts the Bun and the SQLite of ${name} into its binary, and no other`, LENGTHY, () => {
       const bytes = readFileSync(binaryOf(name));
-      const machine = bytes.readUInt16LE(MACHINE_AT);
-      assert.equal(machine, name.includes("arm64") ? MACHINES.arm64 : MACHINES.x64);
+      const machine = machineOf(bytes, system);
+      assert.equal(machine, name.includes("arm64") ? "arm64" : "x64");
       assert.equal(bytes.subarray(0, 4_096).includes("/ld-musl-"), libc === "musl");
       const all = [...new Set(TARGETS.map((target) => target.sqlite))];
       assert.deepEqual(
         all.filter((one) => bytes.includes(`/$bunfs/root/${one}-`)),
         [sqlite],
       );
+    });
+  }
+
+  for (const { name } of TARGETS.filter(({ system }) => system === "darwin")) {
+    it(`signs each page of the binary for ${name}, and brings no unit of systemd`, LENGTHY, () => {
+      const { pages, wrong } = checkSignature(readFileSync(binaryOf(name)));
+      assert.ok(pages > 10_000);
+      assert.equal(wrong, 0);
+      assert.equal(existsSync(join(folderOf(name), "fairlead.service")), false);
     });
   }
 

@@ -49,8 +49,17 @@ export function blocksOfPage(path: string, markdown: string): readonly Block[] {
 
 /** The comments that have a line of their own in YAML or a Makefile, and what `make` says about a task. */
 export function blocksOfComments(path: string, file: string): readonly Block[] {
-  const lines = file.split("\n").map((line) => /^\s*# ?(.*)$/.exec(line)?.[1] ?? / ## (.*)$/.exec(line)?.[1] ?? "");
-  return blocksOfMarkdown(lines.join("\n")).map((block) => ({ ...block, path, kind: "comment" }));
+  const lines = file.split("\n").map((line) => /^[\s#]*#(.*)$/.exec(line)?.[1] ?? / ##(.*)$/.exec(line)?.[1] ?? "");
+  const prose = lines.map((line) => asItem(line.replace(/^ /, "")).replace(COMMENTED_OUT, ""));
+  return blocksOfMarkdown(prose.join("\n")).map((block) => ({ ...block, path, kind: "comment" }));
+}
+
+/** A key of YAML. */
+const COMMENTED_OUT = /^ *[-\w"]+:( .*)?$/;
+
+/** What stands in columns, such as `--name   what it does`, is an item for each line. */
+function asItem(line: string): string {
+  return line.replace(/^ *(?=\S.*\S {2,}\S)/, "- ");
 }
 
 /** What a file of TypeScript says to people: its string literals that are sentences, and its comments. */
@@ -117,7 +126,8 @@ function joined(comments: readonly Comment[], lineAt: (offset: number) => number
   const texts: { text: string; line: number; last: number }[] = [];
   for (const { value, start, end, type } of comments) {
     const line = lineAt(start);
-    const text = value.replaceAll(/^ *\*? ?/gm, "");
+    // Each state of a list of states is an item: `open:    deliveries take slots`.
+    const text = value.replaceAll(/^ *\*? ?/gm, "").replaceAll(/^(?=[a-z][a-z ]*: )/gm, "- ");
     const before = texts.at(-1);
     if (type === "Line" && before?.last === line - 1)
       Object.assign(before, { text: `${before.text}\n${text}`, last: line });
@@ -149,5 +159,5 @@ function plain(node: MarkdownNode): string {
   if (node.type === "inlineCode" || node.type === "image") return CODE;
   if (node.type === "html") return "";
   if (node.type === "break") return "\n";
-  return node.value ?? (node.children ?? []).map(plain).join("");
+  return node.value?.replaceAll(/(?<=\S) {2,}(?=\S)/g, ` ${CODE} `) ?? (node.children ?? []).map(plain).join("");
 }

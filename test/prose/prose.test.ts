@@ -61,6 +61,11 @@ describe("where prose is looked for", () => {
     ]);
   });
 
+  it("takes no keys of YAML that are commented out", () => {
+    const example = "# One\n# two.\n# rate: 50/s\n# Three.\n# on:\n#   # Four.\n";
+    assert.deepEqual(textsOf(blocksOfComments("a.yaml", example)), ["1: One\ntwo.", "4: Three.", "6: Four."]);
+  });
+
   it("takes the messages and comments of a program, and no SQL", () => {
     const source = [
       "// One",

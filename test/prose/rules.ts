@@ -50,7 +50,9 @@ export function check(block: Block): readonly Problem[] {
 function longSentences(tree: Tree): readonly Found[] {
   if (tree.type !== "SentenceNode") return (tree.children ?? []).flatMap(longSentences);
   const words = (tree.children ?? []).filter((node) => node.type === "WordNode" || node.value === CODE).length;
-  if (words <= MOST_WORDS) return [];
+  // A row of links is no sentence.
+  const isList = (tree.children ?? []).some(({ children, value }) => (value ?? children?.[0]?.value) === "·");
+  if (words <= MOST_WORDS || isList) return [];
   return [{ at: tree.position?.start.offset ?? 0, problem: `a sentence of ${words} words: make two of it` }];
 }
 

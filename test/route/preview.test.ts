@@ -65,14 +65,14 @@ describe("a preview", () => {
     assert.equal(why("", {}, { types: ["page"] }), "type is track: page is wanted");
     assert.equal(why("", { integrations: { crm: false } }), "the call's `integrations` disable it");
     const old = { timestamp: "2001-01-01T00:00:00.000Z" };
-    assert.match(why("", old, { historical: "skip" }), /^timestamp is 2001\S+: the call was older than a day/);
+    assert.match(why("", old, { historical: "skip" }), /^timestamp is 2001\S+: the call was more than a day old/);
     assert.match(why("sample: 0.001%"), /^this user is at \d+(\.\d+)?% of all: less than 0\.001% is wanted$/);
   });
 
   it("says what a call meets that gets there", () => {
-    assert.equal(why(""), "nothing leaves it out");
+    assert.equal(why(""), "no rule excludes it");
     assert.equal(why("where: { userId: u1 }\nevents: ['*']\nsample: 100%"), "it meets `events`, `where` and `sample`");
-    assert.equal(why("events: [a]", { type: "page" }), "nothing leaves it out");
+    assert.equal(why("events: [a]", { type: "page" }), "no rule excludes it");
   });
 
   it("cuts long values, and not through a character", () => {
@@ -84,7 +84,7 @@ describe("a preview", () => {
     const config = makeConfig({ destinations: [makeDestination({ historical: "skip" })] });
     const tryCall = createTryCall({ config: () => config, clock: { wall: () => RECEIVED_AT } });
     assert.deepEqual(tryCall(makeSource(), { type: "page", userId: 5 }), [
-      { destination: "crm", gets: true, rule: null, why: "nothing leaves it out", body: null },
+      { destination: "crm", gets: true, rule: null, why: "no rule excludes it", body: null },
     ]);
     const refused = tryCall(makeSource(), { type: "track", userId: "u1" });
     assert.equal("code" in refused && refused.code, "missing_event");

@@ -66,7 +66,7 @@ describe("a secret file", () => {
     symlinkSync("loop", loop);
     assert.equal(why(file(join(folder, "missing"))), "no such file");
     assert.equal(why(file(join(write("plain", ""), "below"))), "a part of the path is not a folder");
-    assert.equal(why(file(loop)), "its symbolic links go in a circle");
+    assert.equal(why(file(loop)), "its symbolic links form a loop");
   });
 
   it("that may not be read says whose it is", { skip: KEEPS_USER }, () => {
@@ -99,7 +99,7 @@ describe("a credential", () => {
   it("does not lead out of that folder", () => {
     for (const name of ["../passwd", "/etc/passwd", "a/b", "..", ".", ""]) {
       const read = withCredentials("/etc", () => credential(name));
-      assert.equal(why(read), "the name of a credential is that of a file, without a folder");
+      assert.equal(why(read), "a credential is named by a file name without a folder");
     }
   });
 

@@ -24,8 +24,8 @@ describe("how far one gets to a webhook", () => {
   });
 
   const wrong: readonly (readonly [string, RegExp, number | null])[] = [
-    ["expired", /has expired|out of its time/, untilOf(2001)],
-    ["not-yet-valid", /is not valid yet|out of its time/, untilOf(2120)],
+    ["expired", /has expired|Deno does not say which/, untilOf(2001)],
+    ["not-yet-valid", /is not valid yet|Deno does not say which/, untilOf(2120)],
     ["wrong-name", /is for another host name/, untilOf(2120)],
     ["self-signed", /is self-signed/, null],
   ];

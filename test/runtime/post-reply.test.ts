@@ -127,7 +127,7 @@ describe("why there is no answer", () => {
   it("is our certificate, where the receiver asks for one or refuses it", () => {
     assert.equal(
       described("ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED"),
-      "the receiver asks for a certificate of ours: set cert: and key:",
+      "the receiver requires a client certificate: set cert: and key:",
     );
     assert.equal(
       described("ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", CERTIFIED),
@@ -135,7 +135,7 @@ describe("why there is no answer", () => {
     );
     assert.equal(
       described("ECONNRESET", CERTIFIED),
-      "connection closed before an answer, as by a receiver that refuses the certificate in cert",
+      "connection closed before an answer, which happens if a receiver refuses the certificate in cert",
     );
   });
 
@@ -143,11 +143,11 @@ describe("why there is no answer", () => {
     assert.equal(described("ERR_SSL_WRONG_VERSION_NUMBER"), "TLS handshake failed (ERR_SSL_WRONG_VERSION_NUMBER)");
     assert.equal(
       described("EPROTO"),
-      "TLS handshake failed: crm.example.com speaks no TLS at that port, or asks for a certificate of ours (cert: and key:)",
+      "TLS handshake failed: crm.example.com does not speak TLS on that port, or requires a client certificate (cert: and key:)",
     );
     assert.equal(
       described("EPROTO", CERTIFIED),
-      "TLS handshake failed: crm.example.com speaks no TLS at that port, or refuses the certificate in cert",
+      "TLS handshake failed: crm.example.com does not speak TLS on that port, or refuses the certificate in cert",
     );
     assert.equal(described("EPROTO", null), "TLS handshake failed");
   });
@@ -159,19 +159,19 @@ const OWN = { ...WAY, tls: { ca: "a PEM", cert: null, key: null } };
 describe("a certificate that was refused", () => {
   const sentences: readonly (readonly [code: string, sentence: string])[] = [
     ["CERT_HAS_EXPIRED", "has expired: renew it there"],
-    ["CERT_NOT_YET_VALID", "is not valid yet: set this machine's clock, or have it reissued"],
+    ["CERT_NOT_YET_VALID", "is not valid yet: set this machine's clock, or have the certificate reissued"],
     ["CERT_REVOKED", "was revoked: replace it there"],
     [
       "DEPTH_ZERO_SELF_SIGNED_CERT",
-      "is self-signed: the receiver needs one from an authority; if that is your own, set ca: to its file",
+      "is self-signed: the receiver needs one from an authority; if the authority is your own, set ca: to its file",
     ],
     [
       "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-      "is from an unknown authority: if that is your own, set ca: to its file; if not, the receiver leaves out the intermediate certificate",
+      "is from an unknown authority: if the authority is your own, set ca: to its file; if not, the receiver does not send its intermediate certificate",
     ],
     [
       "ERR_TLS_CERT_ALTNAME_INVALID",
-      "is for another host name: write a name that it has into url, or have it issued for this one",
+      "is for another host name: put a name of the certificate into url, or have it issued for this one",
     ],
     ["CERT_SIGNATURE_FAILURE", "cannot be used (CERT_SIGNATURE_FAILURE): have it reissued"],
   ];
@@ -184,7 +184,7 @@ describe("a certificate that was refused", () => {
   it("is held against the file of ca where there is one", () => {
     assert.equal(
       described("SELF_SIGNED_CERT_IN_CHAIN", OWN),
-      "the certificate of crm.example.com is from none of the authorities in the file of ca: put the root of its authority there, or remove ca if that is a public one",
+      "the certificate of crm.example.com is from none of the authorities in the file of ca: put the root certificate of its authority there, or remove ca if the authority is public",
     );
     assert.equal(
       described("DEPTH_ZERO_SELF_SIGNED_CERT", OWN),

@@ -179,7 +179,7 @@ describe("a POST with an answer that is not HTTP", () => {
 
   it("refuses to change to another protocol", async () => {
     const reply = await postTo("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
-    assertUnreachable(reply, /^(the answer changes to another protocol|connection closed before an answer)$/);
+    assertUnreachable(reply, /^(the answer switches to another protocol|connection closed before an answer)$/);
   });
 
   it("waits for what comes after answers that are only interim", async () => {

@@ -24,7 +24,7 @@ describe("what the log says about room", () => {
       `${start}.maxSize ${path} used=1GB maxSize=1GB freeDisk=64MB ` +
         'hint="calls are refused until deliveries make room, or outbox.maxSize is raised; delivery goes on"',
       `${start}.maxSize ${path} used=300MB log=700MB maxSize=1GB freeDisk=64MB ` +
-        'hint="another program keeps the outbox open for reading, so that its write-ahead log cannot be reused"',
+        'hint="another program holds the outbox open for reading, so its write-ahead log cannot be reused"',
       "info msg=store.open bound=outbox.freeDisk after=3m",
     ]);
   });

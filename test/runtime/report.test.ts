@@ -254,7 +254,7 @@ describe("deliveries", () => {
     );
     await clock.advance("10s");
     assert.deepEqual(lines.slice(10), [
-      'error msg=delivery.failed destination=crm hint="all of them: fairlead deliveries --state failed --destination crm" suppressed=9990',
+      'error msg=delivery.failed destination=crm hint="list them: fairlead deliveries --state failed --destination crm" suppressed=9990',
     ]);
   });
 

@@ -198,7 +198,7 @@ describe("an HTTPS address that cannot be had", () => {
   it("says that the machine does not have it", async () => {
     await assert.rejects(createServe()({ kind: "tcp", host: "192.0.2.1", port: 8443 }, done, GOOD), {
       message:
-        "cannot listen on https://192.0.2.1:8443: this machine does not have that address; see `ip address` for those it has",
+        "cannot listen on https://192.0.2.1:8443: this machine does not have that address; list its addresses with `ip address` for those it has",
     });
   });
 
@@ -220,7 +220,7 @@ const UNUSABLE: readonly { readonly what: string; readonly tls: Tls; readonly wh
   {
     what: "a chain that breaks off",
     tls: { ...GOOD, cert: GOOD.cert + GOOD.cert.replace(/\n[^-]{20}/, "\nAAAA") },
-    why: /: \/etc\/good\.crt \(certificate 2\) is broken; copy the file again$/,
+    why: /: \/etc\/good\.crt \(certificate 2\) is damaged; copy the file again$/,
   },
   {
     what: "a key that is no PEM",
@@ -235,7 +235,7 @@ const UNUSABLE: readonly { readonly what: string; readonly tls: Tls; readonly wh
   {
     what: "a chain that begins with its authority",
     tls: { ...GOOD, cert: fixture("ca.crt") + GOOD.cert },
-    why: /in \/etc\/good\.crt; the server's own certificate has to come first$/,
+    why: /in \/etc\/good\.crt; the server's own certificate must come first$/,
   },
 ];
 

@@ -186,7 +186,7 @@ describe("an address that cannot be had", () => {
       serve({ kind: "tcp", host: "192.0.2.1", port: 8080 }, () => new Response()),
       {
         message:
-          "cannot listen on http://192.0.2.1:8080: this machine does not have that address; see `ip address` for those it has",
+          "cannot listen on http://192.0.2.1:8080: this machine does not have that address; list its addresses with `ip address` for those it has",
       },
     );
   });

@@ -38,7 +38,10 @@ describe("a message to systemd", () => {
   });
 
   it("that nobody takes is an error, and no more", async () => {
-    await assert.rejects(createNotify("/nowhere/notify").send("READY=1"), /NOTIFY_SOCKET names takes no message/);
+    await assert.rejects(
+      createNotify("/nowhere/notify").send("READY=1"),
+      /the socket of NOTIFY_SOCKET accepts no message/,
+    );
   });
 
   it("leaves no file descriptor behind", { skip: process.platform !== "linux" }, async () => {
@@ -50,7 +53,10 @@ describe("a message to systemd", () => {
   });
 
   it("cannot go to what is no Unix socket, or has too long a name", async () => {
-    await assert.rejects(createNotify("vsock:2:1").send("READY=1"), /NOTIFY_SOCKET=vsock:2:1 is no path and no @name/);
+    await assert.rejects(
+      createNotify("vsock:2:1").send("READY=1"),
+      /NOTIFY_SOCKET=vsock:2:1 is neither a path nor an @name/,
+    );
     assert.equal(typeof toAddress(`/${"x".repeat(106)}`), "object");
     assert.match(String(toAddress(`/${"x".repeat(107)}`)), /is too long$/);
     assert.equal(typeof toAddress(`@${"x".repeat(107)}`), "object");

@@ -49,7 +49,7 @@ describe("what systemd is told", () => {
       "/run/notify: READY=1 | STATUS=takes calls",
       "/run/notify: RELOADING=1 | MONOTONIC_USEC=1000000 | STATUS=reads its config",
       "/run/notify: WATCHDOG=1",
-      "/run/notify: STOPPING=1 | STATUS=takes no more calls, and finishes what runs",
+      "/run/notify: STOPPING=1 | STATUS=accepts no more calls and finishes running attempts",
     ]);
   });
 
@@ -128,8 +128,8 @@ describe("a migration", () => {
   it("asks for two minutes a step, and more for an outbox that takes long to write", () => {
     const { sent } = tellAll({ step: 2, of: 4, bytes: 0 }, { step: 3, of: 4, bytes: 1_000 * MB });
     assert.deepEqual(sent, [
-      "/run/notify: EXTEND_TIMEOUT_USEC=120000000 | STATUS=brings the outbox up to date: step 2 of 4",
-      "/run/notify: EXTEND_TIMEOUT_USEC=620000000 | STATUS=brings the outbox up to date: step 3 of 4",
+      "/run/notify: EXTEND_TIMEOUT_USEC=120000000 | STATUS=upgrading the outbox: step 2 of 4",
+      "/run/notify: EXTEND_TIMEOUT_USEC=620000000 | STATUS=upgrading the outbox: step 3 of 4",
     ]);
   });
 
@@ -139,7 +139,7 @@ describe("a migration", () => {
     const status = sent.map((text) => text.split("STATUS=")[1]);
     assert.deepEqual(status, [
       "copying the outbox before the upgrade: /var/x.db.schema-2",
-      "brings the outbox up to date: step 3 of 4",
+      "upgrading the outbox: step 3 of 4",
     ]);
     assert.deepEqual(logged, [
       ["copying_outbox", { to: "/var/x.db.schema-2" }],

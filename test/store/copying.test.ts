@@ -347,12 +347,15 @@ describe("an outbox that is copied from SQLite to PostgreSQL", () => {
     const target = createPostgresTarget(b.postgres, "the database");
     await assert.rejects(
       copy(source, target),
-      /^Error: segment 1 of the outbox is damaged: what it says of its events/,
+      /^Error: segment 1 of the outbox is damaged: the description of its events/,
     );
     b.sqlite.exec("UPDATE contents SET about = '[' || about, bodies = x'00' WHERE segment = 1");
     assert.equal((await copy(source, target)).resumed, true);
     const store = await b.openPostgres();
-    await assert.rejects(observe(store), /segment 1 of the outbox is damaged: its contents are not what was written/);
+    await assert.rejects(
+      observe(store),
+      /segment 1 of the outbox is damaged: its contents differ from what was written/,
+    );
     await store.close();
   });
 
@@ -361,7 +364,7 @@ describe("an outbox that is copied from SQLite to PostgreSQL", () => {
     const shell = await openDatabase(pathIn(b.s.folder));
     shell.exec("UPDATE contents SET tail = '{}' WHERE segment = (SELECT max(segment) FROM contents)");
     shell.close();
-    assert.throws(() => createSqliteSource(b.sqlite, "the file"), /its destinations are not what was written/);
+    assert.throws(() => createSqliteSource(b.sqlite, "the file"), /its destinations differ from what was written/);
   });
 });
 

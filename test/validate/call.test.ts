@@ -305,7 +305,7 @@ describe("a messageId", () => {
   it("is below 100 characters", () => {
     eventOf({ ...FULL, type: "track", messageId: "x".repeat(99) });
     assert.deepEqual(faultOf({ ...FULL, type: "track", messageId: "x".repeat(100) }), {
-      ...{ code: "message_id_too_long", message: "messageId must be below 100 characters" },
+      ...{ code: "message_id_too_long", message: "messageId must be shorter than 100 characters" },
     });
   });
 });

@@ -207,7 +207,7 @@ describe("an envelope that is beyond the limits of one call", () => {
     assert.equal(fault.code, "envelope_too_large");
     assert.equal(
       fault.message,
-      "the envelope's context and integrations (10040 bytes) lie under 420 calls, and all copies together may have 4MB; send smaller batches",
+      "the envelope's context and integrations (10040 bytes) apply to 420 calls, and all copies together may have at most 4MB: send smaller batches",
     );
     assert.ok(!isFault(validateCall(TRACK, makeArrival({ context, calls: 400 }))));
   });

@@ -214,7 +214,7 @@ describe("the times of a call", () => {
 
 describe("a time that cannot be read", () => {
   it("is refused with a message that says what was expected and what came", () => {
-    const sentence = "must be an ISO 8601 time like 2009-11-10T23:00:00.000Z (got ";
+    const sentence = "must be an ISO 8601 time such as 2009-11-10T23:00:00.000Z (got ";
     assert.deepEqual(faultOf({ ...TRACK, timestamp: "yesterday" }), {
       ...{ code: "invalid_timestamp", message: `timestamp ${sentence}"yesterday")` },
     });

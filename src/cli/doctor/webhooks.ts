@@ -107,7 +107,7 @@ export function judgeWebhook({ name, origin, reached }: WebhookFacts, now: At): 
     case "failed":
       return webhooks.error("webhook_unreachable", `${place} cannot be reached: ${reached.reason}`, SEE_RECEIVER);
     case "untrusted": {
-      const remedy = "nothing is sent until that is fixed; see docs/receive/index.md";
+      const remedy = "nothing is sent until that is fixed; see docs/receive/https.md";
       return webhooks.error("webhook_untrusted", `${place}: ${reached.reason}`, remedy);
     }
     case "reached": {

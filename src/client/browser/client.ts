@@ -114,7 +114,7 @@ function createOpenCalls({ onDelivered, onError }: PageOptions, { log }: Page) {
       const full = `the queue was full (${MOST_QUEUED} calls)`;
       // Else onError would be called for the call that it displaces, and so on.
       if (isDropping) throw new QueueFullError(MOST_QUEUED, full);
-      const why = `${full}, and this was the oldest`;
+      const why = `${full}, and this call was the oldest`;
       isDropping = true;
       finish(oldest, { kind: "lost", error: new LostCallError(oldest, { reason: "dropped", why }) });
       isDropping = false;
@@ -136,7 +136,7 @@ function createOpenCalls({ onDelivered, onError }: PageOptions, { log }: Page) {
       else if (settlement.kind === "lost" && onError) onError(settlement.error);
       else if (settlement.kind === "lost") log(`analytics: ${settlement.error.message}`);
     } catch (error) {
-      log(`analytics: a callback has thrown: ${showThrown(error)}`);
+      log(`analytics: a callback threw: ${showThrown(error)}`);
     }
   }
 }

@@ -49,7 +49,7 @@ type Asking = Omit<Parts<never>, "body">;
 async function ask(body: string, { url, options, page, signal }: Asking): Promise<FinalAnswer> {
   const { timeout = 10_000, fetch = page.fetch } = options;
   const controller = new AbortController();
-  const abort = (): void => controller.abort(new Error("it took too long"));
+  const abort = (): void => controller.abort(new Error("timed out"));
   const cancel = page.after(timeout, abort);
   signal.addEventListener("abort", abort);
   try {

@@ -26,7 +26,7 @@ export type ReceivedAlias = Common<"alias"> & { readonly "Previous ID": string; 
 
 export type ReceivedGroup = Common<"group"> & OfUser & { readonly groupId: string; readonly traits: JsonObject };
 
-/** This user's data is to be deleted. */
+/** Asks the receiver to delete this user's data. */
 export type ReceivedDelete = { readonly type: "delete"; readonly userId: string; readonly timestamp: string };
 
 /** Absent on calls of anonymous users. */
@@ -77,7 +77,7 @@ export function parseCall(body: string | Uint8Array): Parsed {
   const value = parseJson(body);
   if (value === undefined) return malformed("the body is not JSON");
   if (!isObject(value)) return malformed(`the body must be an object (got ${kindOf(value)})`);
-  if (!isKnown(value.type)) return malformed("type is none that is known here");
+  if (!isKnown(value.type)) return malformed("type is not one of the seven types of webhook");
   const shape: Readonly<Record<string, Check>> = SHAPES[value.type];
   for (const [key, check] of Object.entries(shape)) {
     const got = Object.hasOwn(value, key) ? value[key] : undefined;

@@ -42,7 +42,7 @@ export function incomingOf(request: Request): Incoming {
 
 /** Throws when it is read if the body was read before. */
 async function* chunksOf(request: Request): AsyncGenerator<Uint8Array> {
-  if (request.bodyUsed) throw new TypeError("the body was read before");
+  if (request.bodyUsed) throw new TypeError("the body was already read");
   if (request.body !== null) yield* request.body as unknown as AsyncIterable<Uint8Array>;
 }
 
@@ -98,7 +98,7 @@ async function write(answer: Response, response: NodeResponse): Promise<void> {
     response.writeHead(status, Object.fromEntries(kept));
     response.end(body);
   } catch (error) {
-    console.error("cannot answer a webhook; has its handler done so itself?", error);
+    console.error("cannot answer a webhook; did its handler answer already?", error);
   }
 }
 
@@ -139,7 +139,7 @@ export function toAnswer(outcome: unknown): Response {
   if (!(outcome instanceof Response)) return new Response(null, { status: 204 });
   // The status of `Response.error()` is 0.
   if (outcome.status >= 200) return outcome;
-  throw new TypeError(`the handler has returned a Response of the status ${outcome.status}, which cannot be sent`);
+  throw new TypeError(`the handler returned a Response with status ${outcome.status}, which cannot be sent`);
 }
 
 type Failure = { readonly error: unknown; readonly call: ReceivedCall };
@@ -153,7 +153,7 @@ async function report(onError: NonNullable<ReceiveOptions["onError"]>, { error, 
 }
 
 function logError(error: unknown, call: ReceivedCall): void {
-  console.error(`cannot handle a webhook of the type ${call.type}:`, error);
+  console.error(`the handler failed for a ${call.type} webhook:`, error);
 }
 
 type Received =
@@ -196,13 +196,13 @@ async function readBody(body: Incoming["body"], maxBytes: number): Promise<Uint8
 type Refusal = keyof typeof REFUSALS;
 
 const REFUSALS = {
-  method_not_allowed: [405, "webhooks come by POST"],
-  wrong_signature: [401, "X-Signature is not that of this body with the shared secret"],
-  body_too_large: [413, "the body is larger than a webhook is"],
+  method_not_allowed: [405, "a webhook must be a POST request"],
+  wrong_signature: [401, "X-Signature does not match this body and the shared secret"],
+  body_too_large: [413, "the body is larger than any webhook"],
   // The receiver's own mistake, if anybody sees the answer: Fairlead is to retry.
   body_unreadable: [
     500,
-    "the body could not be read; does something before this receiver read it, as a parser of JSON?",
+    "the body could not be read; did something before this receiver read it, such as a JSON parser?",
   ],
   malformed: [400, ""],
 } as const;
@@ -231,7 +231,7 @@ export function verifySignature(body: string | Uint8Array, header: unknown, secr
   return secrets.map((one) => verify(body, signature, one)).includes(true);
 }
 
-const PARSED = "a signature is made over the body as it came: give its text or bytes, and parse them afterwards";
+const PARSED = "a signature covers the body as it came: pass its text or bytes, and parse it afterwards";
 
 /** Throws a TypeError without a secret, and for an empty one, with which anybody could sign. */
 export function readSecrets(secret: Secrets): readonly string[] {
@@ -240,7 +240,7 @@ export function readSecrets(secret: Secrets): readonly string[] {
   return secrets;
 }
 
-const NO_SECRET = "there is no secret to verify webhooks with: give the destination's sharedSecret, which is not empty";
+const NO_SECRET = "no secret to verify webhooks with: pass the destination's sharedSecret, which must not be empty";
 
 function isSecret(value: unknown): value is string {
   return typeof value === "string" && value !== "";

@@ -1,7 +1,7 @@
 /**
  * `@segment/analytics-node` as far as its users know it, on this library's client: the constructor, the calls with their
- * callbacks, the events, flush() and closeAndFlush(). docs/send/fairlead.md has the table of what differs. Plugins and OAuth are
- * not there, which the types say, and an error if they are used all the same.
+ * callbacks, the events, flush() and closeAndFlush(). docs/send/fairlead-from-segment.md has the table of what differs. There are
+ * no plugins and no OAuth: the types say so, and using them throws.
  */
 import type { CallType } from "../../model/event.ts";
 import type { AliasCall, Attributes, GroupCall, IdentifyCall, ScreenCall, SentCall, TrackCall } from "../calls.ts";
@@ -190,7 +190,7 @@ export class Analytics extends Emitter {
 // The other library exports it both ways.
 export default Analytics;
 
-const INSTEAD_OF_PLUGINS = "change calls before you make them, and send them on with Fairlead's destinations";
+const INSTEAD_OF_PLUGINS = "change calls before you make them, and choose their destinations in Fairlead's config";
 
 /** A call that could not be written as it would have been sent. */
 function sketch(type: CallType, call: object & { readonly messageId: string }): SentCall {
@@ -204,7 +204,7 @@ function isAboutData(error: unknown): error is AnalyticsError {
 }
 
 function notInTime(timeoutMs: number): Error {
-  return new Error(`it was not delivered within ${timeoutMs / 1_000} s; make it again with the same messageId`);
+  return new Error(`the call was not delivered within ${timeoutMs / 1_000} s; make it again with the same messageId`);
 }
 
 /** Answers what to wait for, if the callback has returned a promise. */
@@ -220,7 +220,7 @@ function run(callback: Callback, ctx: Context): Promise<void> | undefined {
 }
 
 function complain(error: unknown): void {
-  platform.log(`analytics: a callback has thrown: ${showThrown(error)}`);
+  platform.log(`analytics: a callback threw: ${showThrown(error)}`);
 }
 
 function passing(ms: number): Promise<void> {

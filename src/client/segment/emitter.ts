@@ -72,7 +72,7 @@ export class Emitter {
       try {
         Reflect.apply(listener, this, args);
       } catch (error) {
-        platform.log(`analytics: a listener of ${name} has thrown: ${showThrown(error)}`);
+        platform.log(`analytics: a listener of ${name} threw: ${showThrown(error)}`);
       }
     }
     return this;

@@ -24,7 +24,7 @@ export type AnalyticsSettings = {
   readonly disable?: boolean | undefined;
   /** Sends the requests: a function like `fetch`, or an object with `makeRequest`. */
   readonly httpClient?: HTTPFetchFn | HTTPClient | undefined;
-  /** Not there: Fairlead knows its callers by the write key. */
+  /** Not there: Fairlead identifies its callers by the write key. */
   readonly oauthSettings?: undefined;
   /** Not there: `maxRetries` bounds the retries. */
   readonly maxTotalBackoffDuration?: undefined;
@@ -118,9 +118,9 @@ function within(value: number, most: number): number {
 }
 
 const INSTEAD: Readonly<Record<string, string>> = {
-  oauthSettings: "Fairlead knows its callers by the write key",
-  maxTotalBackoffDuration: "give maxRetries, or closeAndFlush({ timeout })",
-  maxRateLimitDuration: "give closeAndFlush({ timeout })",
+  oauthSettings: "Fairlead identifies its callers by the write key",
+  maxTotalBackoffDuration: "use maxRetries, or closeAndFlush({ timeout })",
+  maxRateLimitDuration: "use closeAndFlush({ timeout })",
 };
 
 function checkUnsupported(settings: AnalyticsSettings): void {
@@ -140,7 +140,7 @@ function urlOf({ host = "http://127.0.0.1:8080", path = "/v1/batch" }: Analytics
     throw new InvalidOptionError(`host must be an http or https URL, and path a path ${given}`);
   }
   if (url.username === "" && url.password === "") return url.href.replace(/\/$/, "");
-  throw new InvalidOptionError("host must not hold a user or a password: no fetch takes them");
+  throw new InvalidOptionError("host must not contain a user or a password: fetch does not accept them");
 }
 
 function parse(path: string, host: string): URL | null {
@@ -179,7 +179,7 @@ function readHeaders(headers: HTTPResponse["headers"] = {}): Record<string, stri
   return Object.fromEntries(pairs.map(([name, value]) => [String(name).toLowerCase(), String(value)]));
 }
 
-/** An HTTP client of the program's own need not have a body; its 2xx is then believed. */
+/** The answer of a program's own HTTP client may have no body; its 2xx is then believed. */
 function adapt(response: HTTPResponse, headers: Record<string, string>): FetchResponse {
   const { status, statusText } = response;
   const body = bodyOf(response);

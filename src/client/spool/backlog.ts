@@ -6,11 +6,11 @@ import { attempt } from "./homes.ts";
 import { release, type Store, type Stored, takeOldest } from "./store.ts";
 
 export type Backlog = {
-  /** Sends what waits on the disk, unless that is under way. */
+  /** Sends the waiting calls on the disk, unless that is under way. */
   pump(): void;
   /** Makes the next attempt now, unless the server has named its time. */
   hurry(): void;
-  /** Sends what waits, and resolves when that is done, or as soon as an attempt fails. */
+  /** Sends the waiting calls, and resolves when that is done, or as soon as an attempt fails. */
   drained(): Promise<void>;
   /** Calls that are not settled stay on the disk. */
   stop(): void;

@@ -6,8 +6,8 @@ import type { Machine } from "./machine.ts";
  * over by renaming the folder, which only one can do.
  *
  * Whether another process lives can only be guessed (it may be frozen, or in a container of its own), so the guess is
- * allowed to be wrong: an owner whose home was taken finds its path gone after it has synced, and writes again what was
- * synced into a new home. Both then send these calls, and the server recognises the repeats.
+ * allowed to be wrong. An owner whose home was taken finds its path gone after it has synced. It writes the synced calls
+ * again, into a new home. Both then send these calls, and the server recognises the repeats.
  */
 export type Homes = {
   /** Makes a home for this client. */
@@ -26,9 +26,9 @@ type Owner = Partial<Pick<Machine, "pid" | "host" | "startedAt">>;
 
 type Parts = { readonly machine: Machine; wall(): number; uuid(): string };
 
-/** An owner that has not been heard of for so long is taken for dead, whatever its process does. */
+/** An owner without a sign of life for so long counts as dead, whatever its process does. */
 const LEASE_MS = 60_000;
-/** How often owners tell that they live. */
+/** How often owners give a sign of life. */
 export const BEAT_MS = 10_000;
 /** How exactly the beginning of a process is known: clocks are set. */
 const SAME_START_MS = 2_000;

@@ -5,7 +5,7 @@
  *     6d3b0a42 = 0-16,19
  *
  * The first is call 17 of this segment. `t`: its caller gave the timestamp; `d`: it may hold large integers; `-`: neither.
- * The second says that calls 0 to 16 and 19 are settled, and need not be sent.
+ * The second says that calls 0 to 16 and 19 are settled, and will not be sent.
  *
  * JSON has no line breaks, so a line that was torn or damaged is skipped, and the next one is found.
  */

@@ -6,7 +6,7 @@ import type { Files } from "./machine.ts";
  * A call of a segment
  * - is held: it is in memory as well, to be sent from there;
  * - waits: it is only here, until its turn comes;
- * - is settled: it needs not be sent any more.
+ * - is settled: it will not be sent again.
  */
 type State = "waits" | "held" | "settled";
 

@@ -51,7 +51,7 @@ export function createSpooling(parts: CourierParts, spool: SpoolSettings, machin
   const backlog = createBacklog({ ...parts, store, settled: () => letInSoon(s) });
   const settle = (entry: Entry, settlement: Settlement): void => {
     settleLive(s, entry, settlement);
-    // The server is back: the backlog need not wait for the next time that it would have asked.
+    // The server is back: the backlog does not wait for its next attempt.
     if (hasFailed && settlement.kind === "delivered") backlog.hurry();
     if (settlement.kind === "delivered") hasFailed = false;
   };
@@ -99,7 +99,7 @@ function enter({ live, places, parts }: Spooling, entry: Entry, place: Place | n
   try {
     live.add(entry);
   } catch (error) {
-    // A call that onError makes displaces none. On the disk it is safe all the same.
+    // A call that onError makes displaces none. It is safe on the disk.
     if (!place) throw error;
     parts.ledger.settle(entry, { kind: "spooled" });
   }
@@ -168,7 +168,7 @@ function full({ spool }: Spooling): QueueFullError {
 }
 
 function reportDropped({ ledger }: CourierParts, { maxBytes }: SpoolSettings, calls: readonly Stored[]): void {
-  const why = `the spool was full (${maxBytes} bytes), and this was among the oldest`;
+  const why = `the spool was full (${maxBytes} bytes), and this call was among the oldest`;
   for (const { kept } of calls) {
     const entry = entryOf(kept, 0);
     if (entry) ledger.report(entry, { kind: "lost", error: new LostCallError(entry, { reason: "dropped", why }) });

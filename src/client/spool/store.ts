@@ -212,13 +212,13 @@ function takeFrom({ parts }: Store, segment: Segment): readonly Stored[] {
     const what =
       damaged === 1 ? ["a line", "does", "its checksum", "is"] : [`${damaged} lines`, "do", "their checksums", "are"];
     const [lines, does, checksums, are] = what;
-    const message = `${lines} of ${segment.path} ${does} not fit ${checksums}, and ${are} left out`;
+    const message = `${lines} of ${segment.path} ${does} not match ${checksums}, and ${are} skipped`;
     parts.tell(new SpoolError("spool_damaged", message));
   }
   return calls.map(({ nth, kept }) => ({ place: { segment, nth }, kept }));
 }
 
-/** A call that was held waits on the disk, or is settled. False if it is not on the disk any more. */
+/** A call that was held waits on the disk, or is settled. False if it is no longer on the disk. */
 export function release(store: Store, { segment, nth }: Place, state: "waits" | "settled"): boolean {
   if (segment.isRemoved) return false;
   markCall(segment, nth, state);
@@ -262,7 +262,7 @@ async function sync(store: Store, attempts = 1): Promise<void> {
     await Promise.all([...written].map(syncSegment));
     if (batch.length > 0) store.isFailing = false;
   } catch (cause) {
-    // What these files hold is not known any more. Their calls go into another, as do those that come next.
+    // The content of these files is unknown now. Their calls go into another file, as do later ones.
     const { active } = store;
     store.active = null;
     if (active) closeSegment(active);
@@ -379,7 +379,7 @@ function proveAlive(store: Store): void {
   moveOutIfGone(store);
 }
 
-/** Leaves the calls to whoever comes next. */
+/** Leaves the calls to the next client. */
 export function closeStore(store: Store): void {
   store.cancelBeat();
   store.cancelSync?.();

@@ -180,8 +180,8 @@ function Advice({ one: { id, stage, erase, untold, notices } }: { readonly one: 
       ) : null}
       {untold.length > 0 ? (
         <p class="note">
-          Not notified: {untold.join(", ")}. They got events once, and are not in the config any more. Tell them by
-          other means.
+          Not notified: {untold.join(", ")}. They once got events and are no longer in the config. Notify them by other
+          means.
         </p>
       ) : null}
     </>
@@ -220,7 +220,7 @@ function Notices({ notices }: { readonly notices: readonly Notice[] }): JSX.Elem
                 )}
               </td>
             ))}
-            <td class="number quiet" title="They were settled; how is not known any more.">
+            <td class="number quiet" title="They were settled; the result is no longer known.">
               {words.exact(one.forgotten)}
             </td>
           </tr>

@@ -93,7 +93,7 @@ function Rows({ deliveries, filter, refresh, more }: RowsOf): JSX.Element {
         />
         {filter.state === "waiting" ? null : <BulkRetry filter={filter} hindered={hindered} done={refresh} />}
       </div>
-      {/* The bar stays when nothing matches any more: it says what was done. */}
+      {/* The bar stays when nothing matches: it says what was done. */}
       {deliveries.length === 0 ? (
         <Nothing more={more} />
       ) : (
@@ -163,7 +163,8 @@ function Row({ one, chosen, choose }: RowOf): JSX.Element {
 function Nothing({ more }: { readonly more: boolean }): JSX.Element {
   const { query } = useAddress();
   // A page looks at a bounded number of deliveries, of which none may match.
-  if (more) return <Empty title="None of those looked at so far">There are older ones: go on with “Older”.</Empty>;
+  if (more)
+    return <Empty title="No match so far">Older deliveries were not searched yet: continue with “Older”.</Empty>;
   if (FILTERS.some((name) => query.has(name))) {
     return (
       <Empty title="No delivery matches">

@@ -25,7 +25,7 @@ export function Delivery({ id }: { readonly id: string }): JSX.Element {
           hindered={hindered ?? (detail.data === null ? "it is not there" : null)}
           question={
             detail.data?.state === "delivered" ? (
-              <p>It was delivered already: the receiver gets it a second time.</p>
+              <p>It was already delivered: the receiver gets it a second time.</p>
             ) : undefined
           }
           run={async () => DID[(await act<Retried>(`${path}/retry`)).did] ?? "done"}
@@ -170,7 +170,7 @@ function Requests({ one: { requests, destination } }: { readonly one: Detail }):
   return (
     <Section title="Request" note="By the config in force; *** stands for what it keeps secret.">
       {requests.length === 0 ? (
-        <Empty title={`${destination} is not in the config any more`}>
+        <Empty title={`${destination} is no longer in the config`}>
           Put it back, or move its deliveries to another one.
         </Empty>
       ) : (

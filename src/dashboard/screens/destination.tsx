@@ -13,7 +13,7 @@ import { Recorded } from "./overview.tsx";
 
 type One = Status["destinations"][number];
 
-/** One destination: its webhooks, what waits for it, and what can be done about it. */
+/** One destination: its webhooks, its waiting deliveries, and the actions on it. */
 export function Destination({ name }: { readonly name: string }): JSX.Element {
   const status = useStatus();
   const one = status.data?.destinations.find((destination) => destination.name === name);
@@ -149,7 +149,7 @@ function Webhooks({ one: { webhooks } }: { readonly one: One }): JSX.Element {
   return (
     <Section title="Webhooks">
       {webhooks.length === 0 ? (
-        <Empty title="None">The destination is not in the config any more.</Empty>
+        <Empty title="None">The destination is no longer in the config.</Empty>
       ) : (
         <Table label="Webhooks" head={["URL", "State", "Since", "Next attempt", "Last answer"]}>
           {webhooks.map(({ url, state, failingSince, nextTryAt, lastFailure }) => (

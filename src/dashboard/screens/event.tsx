@@ -85,8 +85,8 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
       />
       <Section title="Where it went">
         {deliveries.length === 0 ? (
-          <Empty title="No delivery is kept">
-            {whole ? "No destination took it: see below why." : "It is older than what is kept of delivered ones."}
+          <Empty title="No delivery is stored">
+            {whole ? "No destination took it: see below why." : "It is older than the delivered ones that are kept."}
           </Empty>
         ) : (
           <Table label="Deliveries of this event" head={["Delivery", "State", "Settled", "Why"]}>
@@ -109,9 +109,7 @@ function Story({ event }: { readonly event: Found }): JSX.Element {
             ))}
           </Table>
         )}
-        {forgotten.length > 0 ? (
-          <p class="quiet">Not known any more: what became of it at {forgotten.join(", ")}.</p>
-        ) : null}
+        {forgotten.length > 0 ? <p class="quiet">The result is no longer known for {forgotten.join(", ")}.</p> : null}
       </Section>
       {deliveries[0] ? <Call id={deliveries[0].id} /> : null}
       {skipped.length === 0 ? null : (
@@ -195,7 +193,7 @@ function Seen({ story: { seen } }: { readonly story: Trail }): JSX.Element | nul
 function Unknown({ story: { messageId, complete, rejectedSince, limited } }: { readonly story: Trail }): JSX.Element {
   return (
     <Empty title={`Nothing is known of ${messageId}`}>
-      {complete ? "" : "Not everything that is kept was searched. "}
+      {complete ? "" : "The search did not cover everything that is kept. "}
       It never came, or its source removed it from what is kept; refusals are remembered since{" "}
       <Ago at={rejectedSince} />. Look at the <a href="/refused">refused</a> ones.
       {limited.map(({ source, code, since, until, requests }) => (

@@ -32,7 +32,7 @@ export function Live(): JSX.Element {
       ) : (
         // Rows must not move away from under the keyboard.
         <div onFocusin={({ target }: FocusEvent) => target instanceof HTMLAnchorElement && setPaused(true)}>
-          <Table label="Events, the newest first" head={HEAD}>
+          <Table label="Events, newest first" head={HEAD}>
             {tail.rows.map((row) => (
               <EventRow key={row.number} row={row} />
             ))}

@@ -136,8 +136,8 @@ function Destinations({ status: { destinations } }: { readonly status: Status })
     return (
       <Section title="Destinations">
         <Empty title="There are no destinations yet">
-          Events are accepted, and go nowhere. Add one under <code>destinations:</code> in the config; it counts as soon
-          as you save the file.
+          Events are accepted but go nowhere. Add a destination under <code>destinations:</code> in the config; it takes
+          effect when you save the file.
         </Empty>
       </Section>
     );

@@ -59,7 +59,7 @@ function Filters({ rejected }: { readonly rejected: Rejections }): JSX.Element {
 function Nothing({ narrowed, all }: { readonly narrowed: boolean; readonly all: number }): JSX.Element {
   if (!narrowed || all === 0) {
     return (
-      <Empty title="No call was turned away since the daemon was started">
+      <Empty title="No call was refused since the daemon was started">
         If calls are missing all the same, they have not reached the daemon: look at <a href="/sources">the sources</a>,
         or run <code>fairlead send --help</code> to send one by hand.
       </Empty>
@@ -83,7 +83,7 @@ function List({ rejected }: { readonly rejected: Rejections }): JSX.Element {
   );
 }
 
-/** Refusals have no name of their own. The key keeps one that is open open when newer ones come. */
+/** Refusals have no name of their own. The key keeps a card open when newer refusals arrive. */
 function keyOf({ at, source, code, sample }: Rejection, seen: Map<string, number>): string {
   const key = JSON.stringify([at, source, code, sample]);
   const nth = seen.get(key) ?? 0;

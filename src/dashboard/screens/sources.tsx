@@ -45,7 +45,7 @@ export function Sources(): JSX.Element {
 function NoSources(): JSX.Element {
   return (
     <Empty title="There are no sources yet">
-      No call is accepted without one. Add one under <code>sources:</code> in the config; it counts as soon as you save
+      No call is accepted without one. Add one under <code>sources:</code> in the config; it takes effect when you save
       the file.
     </Empty>
   );

@@ -56,7 +56,7 @@ function Outbox({ outbox }: { readonly outbox: Status["outbox"] }): JSX.Element 
 const CROWDED = 0.8;
 
 function stateOf({ away, gone, full, writable }: Status["outbox"]): JSX.Element {
-  if (away !== null) return <State state="the database is away" tone="bad" />;
+  if (away !== null) return <State state="the database does not answer" tone="bad" />;
   if (gone !== null) return <State state={gone.what} tone="bad" />;
   if (full !== null) return <State state={`full (outbox.${full})`} tone="bad" />;
   return writable ? <State state="has room" tone="good" /> : <State state="cannot be written" tone="bad" />;
@@ -195,7 +195,7 @@ function Daemons({ daemons }: { readonly daemons: Status["daemons"] }): JSX.Elem
   if (daemons === null) {
     return (
       <Section title={TOGETHER}>
-        <Empty title="Not known while the database is away">They show as soon as it answers.</Empty>
+        <Empty title="Unknown while the database does not answer">They appear when it answers.</Empty>
       </Section>
     );
   }

@@ -27,7 +27,7 @@ export function TryCall(): JSX.Element {
   return (
     <Section
       title="Try a call"
-      note="Who would get it by the config in force, and why not the others. Nothing is sent."
+      note="Shows who would get the call by the config in force, and why others would not. Nothing is sent."
     >
       <form
         class="try-call"
@@ -92,7 +92,7 @@ async function answerTo(call: string, source: string): Promise<Tried | Refusal> 
 function Result({ of }: { readonly of: Tried | Refusal }): JSX.Element {
   if (!("results" in of)) return <Problem error={of} />;
   const { source, results } = of;
-  if (results.length === 0) return <Empty title="The config has no destinations">A call goes nowhere.</Empty>;
+  if (results.length === 0) return <Empty title="The config has no destinations">Calls go nowhere.</Empty>;
   return (
     <Table label={`Who would get this call from ${source}`} head={["Destination", `From ${source}`, "Why"]}>
       {results.map(({ destination, gets, rule, why, body }) => (

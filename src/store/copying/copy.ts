@@ -145,21 +145,21 @@ function sum(numbers: readonly number[]): number {
 type Ends = { readonly source: Source; readonly target: Target };
 
 function unfinished({ name }: Source): CopyFault {
-  return { code: "source_unfinished", message: `${name} is itself a copy that is not finished: finish that one first` };
+  return { code: "source_unfinished", message: `${name} is itself an unfinished copy: finish it first` };
 }
 
 function notEmpty({ name }: Target): CopyFault {
-  const message = `${name} holds an outbox already, and a copy needs an empty one: name another, or remove that one first`;
+  const message = `${name} already holds an outbox, and a copy needs an empty place: name another one, or remove that outbox first`;
   return { code: "target_not_empty", message };
 }
 
 function ofAnother(source: Source, target: Target): CopyFault {
-  const message = `${target.name} is an unfinished copy of another outbox than ${source.name}: continue that one, or begin with an empty one`;
+  const message = `${target.name} is an unfinished copy of another outbox than ${source.name}: continue that copy, or start with an empty place`;
   return { code: "copy_of_another", message };
 }
 
 function changed({ source, target }: Ends): CopyFault {
-  const message = `a daemon has had ${source.name} open since the copy began: empty ${target.name}, and copy again while none runs`;
+  const message = `a daemon has had ${source.name} open since the copy began: empty ${target.name}, and copy again while no daemon runs`;
   return { code: "source_changed", message };
 }
 

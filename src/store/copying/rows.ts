@@ -36,7 +36,7 @@ export type Kind = "number" | "time" | "text" | "odd" | "id" | "json" | "log" | 
 export type Cell = number | string | boolean | null;
 export type Row = Readonly<Record<string, Cell>>;
 
-/** A table that both engines have, but for the form of its columns. */
+/** A table that both engines have, with columns of different form. */
 export type Table = {
   readonly name: string;
   readonly key: readonly string[];

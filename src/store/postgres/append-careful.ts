@@ -18,9 +18,9 @@ import { findSeen, isPlaced, place } from "./place.ts";
 export type MemberBatch = {
   /** Events that these changes supersede. */
   readonly older: readonly number[];
-  /** Whether the change is to be made still. */
+  /** Whether the change must still be made. */
   take(change: MemberChange): boolean;
-  /** The change was reported by this event; null: by none, as nobody is to hear of it. */
+  /** The change was reported by this event; null: by none, because nobody is notified. */
   write(change: MemberChange, event: number | null): void;
   /** Writes them. */
   close(): Promise<void>;

@@ -149,7 +149,7 @@ function createAppendGroup(parts: AppendParts): AppendGroup {
 function conflict(result: "repeated" | "refused", tries: number): string {
   const why =
     result === "repeated" ? "another daemon kept storing their messageIds" : "other daemons kept taking the stream";
-  return `the events could not be stored in ${tries} tries: ${why}; look at fairlead status for daemons that are silent`;
+  return `the events could not be stored in ${tries} tries: ${why}; look for silent daemons with fairlead status`;
 }
 
 type Written = {

@@ -54,7 +54,7 @@ export async function beatStreams(tx: Tx, held: ReadonlyMap<number, number>): Pr
   return new Set(rows.map(({ id }) => id));
 }
 
-/** What the others, and operators, know of a daemon. */
+/** What other daemons and operators know about a daemon. */
 export type DaemonRow = {
   /** JSON: its version, machine, process and addresses. */
   readonly about: string;
@@ -156,7 +156,7 @@ export async function claimHome(db: Database, claimant: Claimant): Promise<Held>
   }
 }
 
-/** Takes the stream if nobody else has meanwhile. Its deliveries are to be counted if its last holder did not write that down. */
+/** Takes the stream, unless another daemon has taken it meanwhile. Its deliveries must be counted if its last holder did not store the counts. */
 export async function takeOver(tx: Tx, from: Held, claimant: Claimant): Promise<Held | null> {
   const [was] = await tx.query<{ dirty: boolean }>("SELECT dirty FROM streams WHERE id = $1", [from.stream]);
   const taken = await take(tx, from, claimant);

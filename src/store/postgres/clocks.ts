@@ -9,8 +9,8 @@ import { createTurns } from "./turns.ts";
 type Change = { readonly mine: StoredClock; readonly base: StoredClock };
 
 /**
- * The clocks of destinations that have stood still, in the memory of each daemon and in their table. All daemons go by them:
- * each hears of what another one has saved when it reads the news, which must be open before.
+ * The clocks of destinations that have stood still, in the memory of each daemon and in their table. All daemons use them: each
+ * learns what another one has saved when it reads the news, which must be open before.
  */
 export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
   const { db, write, news, report, tell } = engine;
@@ -45,8 +45,8 @@ export async function openStoredClocks(engine: Engine): Promise<StoredClocks> {
   }
 
   /**
-   * Reads are made in turn, so that each finds what the one before has found, or something newer. The daemon hears of those
-   * that are not as it knows them.
+   * Reads run one after the other, so that each finds what the previous one found, or something newer. The daemon is
+   * called with those that differ from what it knows.
    */
   function readAgain(names: readonly string[], known: (name: string) => StoredClock): Promise<void> {
     return inTurn(async () => {

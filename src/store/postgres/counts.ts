@@ -13,7 +13,7 @@ export type Counts = {
   /** Writes the changes of an operator in their transaction, in whichever streams. */
   add(tx: Tx, changes: readonly Change[]): Promise<void>;
   all(sql: Sql): Promise<readonly DeliveryCount[]>;
-  /** Writes what was noted, but for these streams; `written`: that was committed. */
+  /** Writes what was noted, except for these streams; `written`: the write was committed. */
   write(tx: Tx, except?: ReadonlySet<number>): Promise<void>;
   written(): void;
   /** Somebody else has taken this stream, and counts it. */

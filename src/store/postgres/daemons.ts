@@ -25,7 +25,7 @@ export function createSharing({ db, name, pace, streams, write, news, tell }: En
 
 const DOING = {
   retry: "tell the other daemons to try a destination",
-  holds: "tell the other daemons that a receiver wants silence",
+  holds: "tell the other daemons about a Retry-After",
 } as const satisfies Record<Announcement["kind"], string>;
 const ANNOUNCED = ["retry", "holds"] as const;
 

@@ -101,7 +101,7 @@ const FORGET_ELSEWHERE = `
   UPDATE deletion_users u SET user_id = NULL FROM deletions d
   WHERE d.id = u.deletion AND ${ELSEWHERE} AND d.stage <> 'notices' AND (NOT d.erase OR d.stage = 'done')`;
 
-/** Only one daemon is told of requests to carry out. */
+/** Only one daemon gets requests to carry out. */
 function createReads({ engine, hash, notices }: DeletionsParts) {
   const { db, streams } = engine;
   return {

@@ -31,7 +31,7 @@ export function createReadWaitingOf({ db, report }: Pick<Engine, "db" | "report"
   };
 }
 
-const FIND = "find what waits of deleted users";
+const FIND = "find waiting deliveries of deleted users";
 
 function waitingIn(segment: Opened, of: TheirEvents): readonly WaitingEvent[] {
   const { first, about } = read(segment);
@@ -89,15 +89,15 @@ export function createErase({ counts, report }: Pick<Engine, "counts" | "report"
 type Done = { readonly done: number; readonly left: boolean };
 
 /**
- * The segments are read again under a lock, so that nothing that another transaction has erased comes back. No lock is
- * needed for what waits: an event that waits no more does not wait again, once its user is deleted.
+ * The segments are read again under a lock, so that nothing that another transaction has erased comes back. Waiting
+ * deliveries need no lock: an event that no longer waits does not wait again after its user was deleted.
  */
 async function eraseInSegments(
   tx: Tx,
   segments: readonly Opened[],
   { report, wish }: Reporting & { readonly wish: EraseWish },
 ): Promise<Done> {
-  // A damaged segment may still hold their events, so it counts as left. The others are erased all the same.
+  // A damaged segment may still hold their events, so it counts as left. The others are erased anyway.
   const holds = (one: Opened) => orReport({ report }, ERASE, () => theirsIn(one, wish).length > 0);
   const judged = segments.map((one) => ({ first: one.first, theirs: holds(one) }));
   const damaged = judged.some(({ theirs }) => theirs === null);

@@ -27,7 +27,7 @@ export function isLost(error: unknown): boolean {
 /** A statement or a lock took too long; and what begins with 53: no room for another connection, no memory, a full disk. */
 const BUSY = ["57014", "55P03"];
 
-/** The error as what the daemon knows of a store that is away, if that is the reason. */
+/** Turns the error into the one for a store that is away, if that is its cause. */
 export function asAway(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ConnectionLost) return error;
   if (isLost(error)) return new ConnectionLost(error.message);

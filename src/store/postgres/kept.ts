@@ -67,7 +67,7 @@ export type Kept = {
   rowsUp(after: Name, upTo: number, limit: number): Promise<readonly ListedDelivery[]>;
   /** The same backwards, down to the event `floor`. */
   rowsDown(before: Name, floor: number, limit: number): Promise<readonly ListedDelivery[]>;
-  /** The body of a delivery; `{}` if it is not kept any more. */
+  /** The body of a delivery; `{}` if it is no longer kept. */
   body(place: Name): Promise<string>;
   /** The waiting deliveries of these events, by number; bits come before rows. */
   waitingOf(events: readonly number[]): Promise<readonly Waiting[]>;
@@ -127,7 +127,7 @@ export function withRemedy(error: unknown): unknown {
   return error instanceof Damage ? new Error(`${error.what}; ${REMEDY}`, { cause: error.cause }) : error;
 }
 
-const REMEDY = "stop all daemons, look at the database with pg_amcheck, and restore a backup";
+const REMEDY = "stop all daemons, check the database with pg_amcheck, and restore a backup";
 
 /** The same for what `read` throws. */
 export function explain<T>(read: () => T): T {

@@ -34,7 +34,7 @@ async function refusalOfServer(sql: Sql): Promise<OutboxRefused | null> {
     return new OutboxRefused("server_too_old", why);
   }
   if (!server?.isStandby) return null;
-  return new OutboxRefused("server_is_standby", "the server is a standby, which takes no writes; name the primary");
+  return new OutboxRefused("server_is_standby", "the server is a standby and takes no writes; name the primary");
 }
 
 /** Rights that are lacking on tables that are there. */
@@ -66,8 +66,8 @@ async function refusalOfNewer(sql: Sql, steps: readonly Step[]): Promise<OutboxR
   const known = steps.length;
   if (version <= known || oldest <= known) return null;
   const why =
-    `the tables of the outbox are of version ${version}, for versions from ${oldest} on, and this Fairlead knows ${known}; ` +
-    "start the newer Fairlead that has brought them there";
+    `the tables of the outbox have version ${version}, which needs at least version ${oldest}, and this Fairlead knows ${known}; ` +
+    "start the newer Fairlead that migrated them";
   return new OutboxRefused("schema_newer", why);
 }
 
@@ -125,10 +125,10 @@ async function refusalOfChange(sql: Sql, { error, from, to }: Denied): Promise<O
   const why = error instanceof Error ? error.message : String(error);
   const denied = `the role ${who?.role} may not ${from === 0 ? "make" : "change"} them (${why})`;
   if (from === 0) {
-    const text = `no tables of an outbox can be seen there, and ${denied}; ${remedyFor("a role that may")}`;
+    const text = `the database shows no tables of an outbox, and ${denied}; ${remedyFor("a role that may")}`;
     return new OutboxRefused("schema_missing", text);
   }
-  const text = `the tables of the outbox are of version ${from}, this Fairlead needs ${to}, and ${denied}`;
+  const text = `the tables of the outbox have version ${from}, this Fairlead needs ${to}, and ${denied}`;
   return new OutboxRefused("schema_older", `${text}; ${remedyFor("their owner")}`);
 }
 

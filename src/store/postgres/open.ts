@@ -15,7 +15,7 @@ export async function openOutbox(postgres: Postgres, options: StoreOptions): Pro
   const maintenance = openPool({ ...postgres, connections: 1 }, { statement: 0 });
   const named = { name: about.name, about: JSON.stringify({ ...about, schema: SCHEMA }) };
   const store = await openPostgres({ ...options, ...named, pool, maintenance }).catch(refuse);
-  await warn().catch((error: unknown) => report.storeFailed("look at the settings of the server", error));
+  await warn().catch((error: unknown) => report.storeFailed("check the settings of the server", error));
   return store;
 
   async function warn(): Promise<void> {

@@ -106,8 +106,8 @@ export function createNames(): NameOf {
 }
 
 /**
- * A statement is planned when its tables may still be empty, and keeps that plan for a minute or more, while thousands of rows
- * come in. All of them have an index: without it, each settlement would read the whole table until then.
+ * A statement is planned when its tables may still be empty, and keeps that plan for a minute or more. Meanwhile thousands of
+ * rows come in. All statements have an index; a plan without it would read the whole table for each settlement.
  */
 const PLANS = "-c enable_seqscan=off -c jit=off";
 

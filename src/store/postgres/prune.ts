@@ -92,8 +92,8 @@ async function pruneSegments(tx: Tx, { before, after, limit }: Wish, { counts }:
 }
 
 /**
- * What waits in segments that are settled for the most part gets rows of its own, so that the segments can go. Answers how many
- * deliveries that were.
+ * Gives rows of their own to the deliveries that wait in mostly settled segments, so that the segments can go. Answers how many
+ * deliveries those were.
  */
 async function dissolve(tx: Tx, before: At, { after, limit }: Wish): Promise<number> {
   const sparse = await tx.query<{ first: number }>(

@@ -12,7 +12,7 @@ const MOST_BODY = 2 * MB;
 const MOST_READ = MOST_BODY / 4;
 
 /**
- * Reads the waiting deliveries of a destination in the streams that this daemon holds, in the order in which they are to be
+ * Reads the waiting deliveries of a destination in the streams that this daemon holds, in the order in which they must be
  * sent. Damaged ones are reported and skipped: they must not be sent, and must not block the others.
  */
 export function createReadQueue(engine: Engine): ReadQueue {
@@ -72,7 +72,7 @@ async function readFirst(ask: QueueAsk, { db, streams, report }: Engine): Promis
       size += waiting.reduce((sum, { body }) => sum + body.length, 0);
       deliveries.push(...(newestFirst ? waiting.toReversed() : waiting));
     } catch (error) {
-      report.storeFailed(`read what waits for ${destination}`, error);
+      report.storeFailed(`read the waiting deliveries of ${destination}`, error);
     }
     if (deliveries.length >= limit || size >= MOST_BODY) return { deliveries, more: true };
   }
@@ -112,7 +112,7 @@ async function search(ask: QueueAsk, notOf: ReadonlySet<string>, { db, streams, 
     try {
       deliveries.push(...waitingIn(row, destination, after).filter(({ source }) => !notOf.has(source)));
     } catch (error) {
-      report.storeFailed(`read what waits for ${destination}`, error);
+      report.storeFailed(`read the waiting deliveries of ${destination}`, error);
     }
   }
   const more = last !== rows.at(-1) || rows.length < (last?.total ?? 0);
@@ -190,7 +190,7 @@ async function readRetries(ask: QueueAsk, { db, streams, report }: Engine): Prom
     try {
       deliveries.push(toDelivery(row));
     } catch (error) {
-      report.storeFailed(`read what waits for ${destination}`, error);
+      report.storeFailed(`read the waiting deliveries of ${destination}`, error);
     }
   }
   const last = rows.at(-1);

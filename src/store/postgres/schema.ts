@@ -247,7 +247,7 @@ export type Step = {
  * changes. It is one transaction, and holds up who uses what it changes: it has to be quick with any number of rows.
  *
  * Daemons are upgraded one by one, so that those of the version before work on tables that are newer than they know. So a step
- * only adds: tables, functions, indexes, and columns that may be left out and come last. What nothing uses any more is removed
+ * only adds: tables, functions, indexes, and columns that may be left out and come last. What is no longer used is removed
  * by a step of a later version, and that one has the version which stopped using it as `oldest`. It is not run beside older
  * daemons.
  */

@@ -34,7 +34,7 @@ export function createScrub({ sql, report }: ScrubParts): Pick<StoredDeletions, 
         const { mayNot } = await readProbe(sql);
         return mayNot === null ? await vacuum() : await isVacuumed(mayNot);
       } catch (error) {
-        report.storeFailed("remove what is left of erased rows", error);
+        report.storeFailed("scrub erased rows", error);
         return UNWRITTEN;
       }
     },
@@ -50,7 +50,7 @@ export function createScrub({ sql, report }: ScrubParts): Pick<StoredDeletions, 
   }
 
   async function isVacuumed(role: string): Promise<boolean> {
-    if (!isToldOfOwner) report.storeFailed("remove what is left of erased rows", notAllowed(role));
+    if (!isToldOfOwner) report.storeFailed("scrub erased rows", notAllowed(role));
     isToldOfOwner = true;
     if (newer === null) {
       const [transaction] = await sql.query<{ id: string }>("SELECT pg_current_xact_id()::text AS id");
@@ -93,8 +93,8 @@ const PROBE = `
 
 function notAllowed(role: string): Error {
   return new Error(
-    `the role ${role} may not VACUUM the tables of the outbox, so deletions that erase end only after their owner has run ` +
-      `VACUUM (FREEZE) ${TABLES.join(", ")}; or make the role a member of the owner, or, from PostgreSQL 17 on, ` +
+    `the role ${role} may not VACUUM the tables of the outbox, so deletions that erase cannot finish. Run ` +
+      `VACUUM (FREEZE) ${TABLES.join(", ")} as their owner; or make the role a member of the owner, or, from PostgreSQL 17 on, ` +
       "run fairlead migrate --as OWNER, which grants it MAINTAIN",
   );
 }

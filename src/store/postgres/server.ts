@@ -42,7 +42,7 @@ const FACTS = `
 
 export async function readServer(sql: Sql, clock: Pick<Clock, "now" | "wall">): Promise<ServerFacts> {
   const [facts] = await sql.query<Omit<ServerFacts, "ahead" | "roundTrip">>(FACTS);
-  if (!facts) throw new Error("the server says nothing of itself");
+  if (!facts) throw new Error("the server does not report its settings");
   const readings: Reading[] = [];
   for (let n = 0; n < READINGS; n += 1) readings.push(await readClock(sql, clock));
   const fastest = readings.reduce((best, one) => (one.roundTrip < best.roundTrip ? one : best));
@@ -83,7 +83,7 @@ function judgeDurability(facts: ServerFacts): readonly Doubt[] {
   }
   if (facts.synchronousCommit === "off") {
     const what =
-      "synchronous_commit is off for the role; the daemon turns it on for itself, as acknowledged calls could be lost";
+      "synchronous_commit is off for the role; the daemon turns it on for its sessions, because acknowledged calls could be lost";
     found.push({
       code: "synchronous_commit_off",
       what,
@@ -92,7 +92,8 @@ function judgeDurability(facts: ServerFacts): readonly Doubt[] {
   }
   if (facts.asynchronousStandbys > 0) {
     const what = "the server has a standby that commits do not wait for: a failover to it can lose acknowledged calls";
-    const remedy = "name the standby in synchronous_standby_names; with two of them, 'ANY 1 (…)' lets one be away";
+    const remedy =
+      "name the standby in synchronous_standby_names; with two of them, 'ANY 1 (…)' tolerates the loss of one";
     found.push({ code: "standby_asynchronous", what, remedy });
   }
   return found;
@@ -116,7 +117,7 @@ function judgeClock({ ahead, roundTrip }: ServerFacts): readonly Doubt[] {
   }
   if (roundTrip > SLOW) {
     const what = `the server takes ${Math.round(roundTrip)} ms to answer, and each call waits for that at least once`;
-    found.push({ code: "server_far", what, remedy: "run the daemon nearer to it" });
+    found.push({ code: "server_far", what, remedy: "run the daemon closer to it" });
   }
   return found;
 }

@@ -73,8 +73,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   }
 }
 
-const UNFINISHED =
-  "it is a copy that is not finished: run fairlead copy-outbox again, which continues it, or use an empty schema";
+const UNFINISHED = "it is an unfinished copy: run fairlead copy-outbox again to continue it, or use an empty schema";
 
 /** Only `maxSize` bounds it: the disk is the server's. */
 const NO_DISK = {
@@ -104,7 +103,7 @@ type Listeners = {
 };
 
 function createListeners(): Listeners {
-  // What is told before the daemon listens is not lost.
+  // Changes from before the daemon listens are not lost.
   const told: StoreChange[] = [];
   let hear = (change: StoreChange): void => void told.push(change);
   let sending = (): readonly string[] => [];
@@ -193,7 +192,7 @@ async function startStore(engine: Engine, { room, writer, timeline, listen, opti
       await intake.idle();
       await caughtUp();
       await rounds.stop();
-      await streams.release().catch((error: unknown) => report.storeFailed("give up the streams", error));
+      await streams.release().catch((error: unknown) => report.storeFailed("release the streams", error));
       await maintenance.close();
       await db.close();
     }),
@@ -241,7 +240,7 @@ function createIntakes(engine: Engine, { suppression, notices, room, caughtUp }:
   });
 }
 
-/** Beats and reads the news until it is stopped. The first beat takes what waits without a holder. */
+/** Beats and reads the news until it is stopped. The first beat takes the streams without a holder. */
 async function startRounds({
   clock,
   news,
@@ -262,7 +261,7 @@ async function startRounds({
   await tend();
   const rounds = [
     watch("the daemons", again(streams.beat, "tell the other daemons that this one is alive")),
-    watch("the streams", again(tend, "look after the streams")),
+    watch("the streams", again(tend, "maintain the streams")),
     watch("the news", news.watch),
   ];
   return {

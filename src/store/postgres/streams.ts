@@ -25,9 +25,9 @@ import type { Gate } from "./gate.ts";
 import { createTurns, type InTurn } from "./turns.ts";
 
 /**
- * Which streams this daemon holds. It writes new events to one of them, its home, and delivers what waits in all. A daemon
+ * Which streams this daemon holds. It writes new events to one of them, its home, and delivers from all. A daemon
  * that dies, or is cut off, stops beating: another one then takes its streams by raising their epoch, and whatever the old
- * holder still writes is refused. Of streams without a holder, those in which something waits are taken.
+ * holder still writes is refused. Streams without a holder are taken if they have waiting deliveries.
  */
 export type Streams = {
   /** Where new events go. */
@@ -232,7 +232,7 @@ async function recount(stream: number, { held }: State, { db, counts, gate }: St
     const missing = db.transaction(
       async (tx) => {
         // Run again, it would see another moment.
-        if (hasBegun) throw new StoreAway("a migration got in the way of counting");
+        if (hasBegun) throw new StoreAway("a migration interrupted the count");
         hasBegun = true;
         await tx.query("SELECT FROM control");
         const unwritten = counts.unwritten(stream);
@@ -273,7 +273,7 @@ async function takeOrphans(state: State, parts: StreamsParts): Promise<void> {
         taken += 1;
       }
     } finally {
-      // What waits in them is read also if another one is locked.
+      // Their deliveries are read even if another stream is locked.
       if (taken > 0) tell({ kind: "moved", what: "all" });
     }
   });
@@ -336,7 +336,7 @@ function keep(state: State, { stream, epoch }: Held, parts: StreamsParts): void 
   if (isGap) parts.tell({ kind: "moved", what: "all" });
 }
 
-/** Its new holder counts what was written in it, and delivers what waits. */
+/** Its new holder counts what was written in it, and delivers its waiting deliveries. */
 function leaveToOthers(stream: number, state: State, { counts, tell }: StreamsParts): void {
   lose(stream, state);
   counts.forget(stream);

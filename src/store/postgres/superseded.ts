@@ -7,13 +7,13 @@ import { createKept } from "./kept.ts";
 import { lockComputations, lockOrInsert } from "./syncs.ts";
 import { toStored } from "./text.ts";
 
-/** Tells which calls of audiences and traits are not the newest about their user any more, in whatever state they are. */
+/** Tells which calls of audiences and traits have a newer call about their user, whatever their state. */
 export type Superseding = {
   /** Nothing newer comes about the users of these deliveries until the transaction ends. */
   lock(tx: Tx, deliveries: readonly ListedDelivery[]): Promise<void>;
   isSuperseded(sql: Sql, delivery: ListedDelivery): Promise<boolean>;
   /**
-   * The call is sent again. If its user has left, the store knows nothing of the user any more: the call is noted as the last
+   * The call is sent again. If its user has left, the store no longer knows the user: the call is noted as the last
    * one, so that the next call supersedes it.
    */
   keep(tx: Tx, delivery: ListedDelivery): Promise<void>;

@@ -66,7 +66,7 @@ export async function lockComputations(
 /** The store took the daemon for dead. */
 const ABANDONED = fault(
   "store_failed",
-  "the sync was given up, as the database did not hear of this daemon: try again",
+  "the sync was ended, because this daemon could not reach the database in time: try again",
 );
 
 /** What happens to a sync before it runs. */
@@ -149,7 +149,7 @@ async function readOpen(sql: Sql): Promise<readonly OpenSync[]> {
   return open.toSorted((one, other) => one.sync.number - other.sync.number);
 }
 
-/** Null if it is not there any more. */
+/** Null if it no longer exists. */
 async function readSync(sql: Sql, sync: number, computation: number): Promise<OpenSync | null> {
   const [found] = await readComputations(sql, "number = $1", [computation]);
   const [row] = await sql.query<Sync>(`SELECT ${SYNC} WHERE number = $1`, [sync]);
@@ -220,8 +220,8 @@ async function finish(tx: Tx, { sync, computation }: OpenSync): Promise<OpenSync
 }
 
 /**
- * Changes are taken in the order of their users, so each page is looked for from where the last one began: what is deleted
- * before that would still be read, as long as any old transaction is open.
+ * Changes are taken in the order of their users, so each page is searched from where the last one began. Rows deleted
+ * before that place would still be read, as long as any old transaction is open.
  */
 function createPending(sql: Sql, callHash: CallHash): Members["pending"] {
   const begins = new Map<number, string>();

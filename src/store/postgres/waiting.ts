@@ -60,8 +60,8 @@ export function createWaiting(engine: WaitingParts): WaitingDeliveries {
 type Looked = Pick<Engine, "name" | "pace"> & { readonly destination: string };
 
 /**
- * Whether another daemon may still be sending something to this destination, which is not served any more. It is not once it
- * has said, after it had heard of that, that it has no attempt under way.
+ * Whether another daemon may still be sending something to this destination, which is no longer served. It is idle when it
+ * has reported, after it learned about the change, that no attempt is running.
  */
 async function isBusyElsewhere(sql: Sql, { name, pace, destination }: Looked): Promise<boolean> {
   const busy = await sql.query(
@@ -135,7 +135,7 @@ function firstOf(found: readonly Waiting[]): readonly Waiting[] {
 
 export type Withdrawn = DeliveryKey;
 
-/** Ends the waiting of events that must not be sent any more. `caughtUp` writes the settlements that wait: those have ended. */
+/** Ends the waiting of events that must no longer be sent. `caughtUp` writes the settlements that wait: those have ended. */
 export function createWithdraw(engine: Engine, caughtUp: () => Promise<void>): Withdraw {
   return async function withdraw(withdrawal) {
     await caughtUp();
@@ -148,7 +148,7 @@ export function createWithdraw(engine: Engine, caughtUp: () => Promise<void>): W
 
 /**
  * Fails the waiting deliveries of these events, for any destination and in any stream. Answers which they were; after the
- * commit this daemon must be told of them, as the others are.
+ * commit this daemon must learn about them, as the others do.
  */
 export async function withdrawRows(
   tx: Tx,
@@ -210,7 +210,7 @@ async function movePage(tx: Tx, { from, to, rewrite, limit }: Page): Promise<Pag
   await tx.query(ONE_AT_A_TIME);
   const events = (await kept.waitingFor(from, limit)).map(({ id }) => id);
   if (events.length === 0) return { moved: [], doubled: [] };
-  // From here on nothing enters or leaves the bits of these events. What waits is read again, in the order of age.
+  // From here on nothing enters or leaves the bits of these events. The waiting ones are read again, oldest first.
   await tx.query(LOCK_PROGRESS, [events, [from, to]]);
   const waiting = new Map(
     (await kept.waitingOf(events)).filter((one) => one.destination === from).map((one) => [one.id, one]),

@@ -24,7 +24,7 @@ type IntakeParts = {
   readonly withdrawn: (deliveries: readonly Withdrawn[]) => void;
 };
 
-/** Stores new events, and withdraws those that must not be sent any more. */
+/** Stores new events, and withdraws those that must no longer be sent. */
 export function createIntake(parts: IntakeParts): Pick<Store, "append" | "withdraw"> {
   const { commits, room, appendRows, withdrawal } = parts;
   return {
@@ -52,7 +52,7 @@ export function createIntake(parts: IntakeParts): Pick<Store, "append" | "withdr
     },
   };
 
-  /** The delivery loop has them in memory, and hears of it as soon as it is durable. */
+  /** The delivery loop has them in memory, and is called as soon as it is durable. */
   async function announce<T extends object>(written: Promise<T>, withdrawn: readonly Withdrawn[]): Promise<T> {
     const answer = await written;
     if (withdrawn.length > 0 && !isFault(answer)) parts.withdrawn(withdrawn);

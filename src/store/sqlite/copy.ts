@@ -216,7 +216,7 @@ export async function keepCopy(db: Database, { path, newest }: Upgrade, by: Copy
   try {
     await copyPages(db, file);
     const checked = await checkCopy(file.path, "quick");
-    if ("code" in checked) throw new Error(`the copy that is kept first is damaged: ${checked.message}`);
+    if ("code" in checked) throw new Error(`the copy from before the upgrade is damaged: ${checked.message}`);
     file.keep();
   } finally {
     file.drop();
@@ -235,10 +235,10 @@ async function requireRoom({ disk, freeDisk, path, target, bytes, schema, newest
   const space = await disk.space(path).catch(() => null);
   // If the free space is unknown, the copy is tried.
   if (space === null || space.free >= bytes + freeDisk) return;
-  const spared = freeDisk > 0 ? `, of which outbox.freeDisk spares ${formatSize(freeDisk)}` : "";
+  const spared = freeDisk > 0 ? `, of which outbox.freeDisk reserves ${formatSize(freeDisk)}` : "";
   throw new NoRoom(
-    `it has to be brought up to date (schema ${schema} to ${newest}), and the copy that is kept first, ${target}, ` +
-      `needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free there${spared}; make room, or copy it elsewhere with the ` +
+    `it must be upgraded (schema ${schema} to ${newest}), and the copy that is made before that, ${target}, ` +
+      `needs ${formatSize(bytes)}, but ${formatSize(space.free)} are free there${spared}; make room. Or copy it elsewhere with the ` +
       "Fairlead that wrote it (fairlead backup FILE), and then start once with fairlead serve --no-copy",
   );
 }

@@ -11,7 +11,7 @@ export type Counts = Keeper & {
   add(tx: Tx, destination: string, state: DeliveryState, change: number): void;
   /** The same for a delivery in the tail: the table has it when the tail is folded. */
   later(tx: Tx, destination: string, state: DeliveryState, change: number): void;
-  /** The table gets what `later` was told so far. */
+  /** The table gets what `later` has noted so far. */
   fold(tx: Tx): void;
   /** Counts a delivery that an earlier process has left in the tail. */
   restore(destination: string, state: DeliveryState, change: number): void;

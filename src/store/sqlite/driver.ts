@@ -13,7 +13,7 @@ export async function openDatabase(path: string): Promise<Database> {
   try {
     return open(path);
   } catch (cause) {
-    const remedy = "its folder has to exist, and this user has to be allowed to write there";
+    const remedy = "its folder must exist, and this user must be allowed to write there";
     throw new Error(`cannot open ${path}: ${messageOf(cause)}; ${remedy}`, { cause });
   }
 }
@@ -46,7 +46,7 @@ async function openBeside(path: string, options: BetterSqlite3.Options): Promise
   try {
     return open(path, { ...options, fileMustExist: true, timeout: READER_TIMEOUT });
   } catch (cause) {
-    const remedy = "it has to be there, and this user has to be allowed to read it and to write beside it";
+    const remedy = "it must exist, and this user must be allowed to read it and to write in its folder";
     throw new Error(`cannot open ${path}: ${messageOf(cause)}; ${remedy}`, { cause });
   }
 }
@@ -85,14 +85,14 @@ export function withRemedy(error: unknown): unknown {
 }
 
 const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
-  ["SQLITE_FULL", "make room on its disk"],
-  ["SQLITE_IOERR", "its disk fails, is full or was made read-only: see the kernel's log (dmesg)"],
+  ["SQLITE_FULL", "free space on its disk"],
+  ["SQLITE_IOERR", "its disk fails, is full or became read-only: see the kernel's log (dmesg)"],
   ["SQLITE_READONLY", "its disk is mounted read-only, or this user may not write to it"],
   [
     "SQLITE_CORRUPT",
     `the file is damaged: stop Fairlead, and restore a backup, or what "sqlite3 FILE .recover" can read`,
   ],
-  ["SQLITE_NOTADB", "it is something else, or its beginning is damaged: restore a backup, or set another outbox.path"],
+  ["SQLITE_NOTADB", "it is no SQLite file, or its header is damaged: restore a backup, or set another outbox.path"],
 ];
 
 let loaded: Promise<Open> | undefined;
@@ -120,7 +120,7 @@ async function load(): Promise<Open> {
 function describe(cause: unknown): string {
   const [why] = messageOf(cause).split("\n");
   const remedy = isCompiled()
-    ? "set TMPDIR to a folder that has 3 MB of room and is not mounted noexec"
+    ? "set TMPDIR to a folder with 3 MB of free space that is not mounted noexec"
     : "install the packages again (make install)";
   return `cannot load SQLite for ${process.platform}-${process.arch}: ${why}; ${remedy}`;
 }

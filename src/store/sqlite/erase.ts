@@ -25,7 +25,7 @@ export function createReadWaitingOf({ tables: { kept }, report }: EraseParts): S
     const inSegments = segments.flatMap((segment) => {
       // Damaged segments are not sent either.
       const read = () => kept.listed(segment, ["w"]).flatMap((one) => waitingOf(one, of));
-      return orReport(report, "find what waits of deleted users", read) ?? [];
+      return orReport(report, "find waiting deliveries of deleted users", read) ?? [];
     });
     const found = [...inSegments, ...rows.flatMap((row) => waitingOf(row, of))];
     return { found: [...new Map(found.map((one) => [one.event, one])).values()], next };
@@ -63,7 +63,7 @@ export function createErase(db: Database, { tables: { counts, kept, openSegments
 
   return function erase(tx, wish, after) {
     const { segments, rows, next } = walk(kept, { upTo: Number.MAX_SAFE_INTEGER, open: false }, after);
-    // A damaged segment may still hold their events, so it counts as `left`. The others are erased all the same.
+    // A damaged segment may still hold their events, so it counts as `left`. The others are erased anyway.
     const inSegments = segments.map(
       ({ first }) => orReport(report, "erase users", () => eraseIn(first, wish)) ?? { done: 0, left: true },
     );

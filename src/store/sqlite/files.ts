@@ -54,7 +54,7 @@ async function describe(cause: unknown, path: string, world: OutboxWorld): Promi
   for (let schema = newestOf(world); schema >= FIRST_SCHEMA; schema -= 1) {
     const copy = copyOf(path, schema);
     const size = await world.disk.size(copy).catch(() => 0);
-    if (size > 0) return `${message}: ${copy} is what was kept before it (fairlead restore --force ${copy})`;
+    if (size > 0) return `${message}: ${copy} is the copy from before the upgrade (fairlead restore --force ${copy})`;
   }
   return message;
 }
@@ -134,7 +134,7 @@ function refusal(db: Database, path: string, cause: unknown): string {
   if (isDamaged(cause)) return `cannot lock outbox ${path}: ${messageOf(cause)}; remove ${path}.lock`;
   if (!isBusy(cause)) return `cannot lock outbox ${path}: ${messageOf(withRemedy(cause))}`;
   const holder = holderOf(db);
-  return `cannot open outbox ${path}: another Fairlead${holder} has it open; stop that one, or set another outbox.path`;
+  return `cannot open outbox ${path}: another Fairlead${holder} has it open; stop that process, or set another outbox.path`;
 }
 
 function isBusy(cause: unknown): boolean {

@@ -9,7 +9,7 @@ import { type Database, isDamaged, messageOf, type Statement } from "./driver.ts
 /** Rows checked in one step, which has to stay short. */
 const STEP_ROWS = 500;
 /**
- * The pause between two steps of some 4 ms, and between two rounds. A round over a million deliveries takes 67 minutes, and four
+ * The pause between two steps of about 4 ms, and between two rounds. A round over a million deliveries takes 67 minutes, and four
  * seconds of processor time.
  */
 const STEP_EVERY: Ms = 2 * SECOND;
@@ -51,7 +51,7 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
   async function step(walk: Walk): Promise<"more" | "end"> {
     try {
       const { missed, end } = walk.next();
-      if (missed > 0) await repair(walk.index(), `at least ${missed} of what waits cannot be found by it`);
+      if (missed > 0) await repair(walk.index(), `it misses waiting deliveries (at least ${missed})`);
       return end ? "end" : "more";
     } catch (error) {
       walk.restart();
@@ -62,10 +62,10 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
   }
 
   async function repair(index: string, why: string): Promise<void> {
-    const failed = (error: unknown): string => `it cannot be made again: ${messageOf(error)}; ${RECOVERY}`;
+    const failed = (error: unknown): string => `it cannot be rebuilt: ${messageOf(error)}; ${RECOVERY}`;
     const run = (): string => {
       db.exec(`REINDEX ${index}`);
-      return "it was made again";
+      return "it was rebuilt";
     };
     const done = await world.commits.add({ rows: STEP_ROWS, run, failed });
     world.report.storeFailed(`check the index ${index}`, new Error(`it is damaged: ${why}; ${done}. ${LOOK_AT_DISK}`));
@@ -74,7 +74,7 @@ export function createIndexCheck(db: Database, world: IndexCheckWorld): (signal:
 }
 
 const RECOVERY = `stop Fairlead, and restore a backup, or what "sqlite3 FILE .recover" can read`;
-const LOOK_AT_DISK = "The disk has changed what was written: look at it (dmesg, smartctl)";
+const LOOK_AT_DISK = "The disk has changed stored data: check it (dmesg, smartctl)";
 
 /** Walks through a table from its start to its end, and then from the start again. */
 type Walk = {

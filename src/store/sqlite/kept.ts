@@ -36,7 +36,7 @@ export type Kept = Keeper &
     rowsUp(after: Name, upTo: number, limit: number): readonly ListedDelivery[];
     /** The same backwards, down to the event `floor`. */
     rowsDown(before: Name, floor: number, limit: number): readonly ListedDelivery[];
-    /** The body of a delivery; `{}` if it is not kept any more. */
+    /** The body of a delivery; `{}` if it is no longer kept. */
     body(place: Name): string;
     /** What a delivery that waits is about. */
     event(one: Waiting): Pick<ListedDelivery, "source" | "type" | "messageId">;

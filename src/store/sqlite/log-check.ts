@@ -76,7 +76,7 @@ function isSame([one, two]: Sum, other: Sum): boolean {
 
 function lostCommits(path: string, commits: number): Error {
   return new Error(
-    `${path} is damaged: at least ${commits} commits behind that place are lost, whose calls were acknowledged; ` +
-      "the disk has changed what was written: look at it (dmesg, smartctl), and have what came in last sent again",
+    `${path} is damaged: at least ${commits} commits after that place are lost, and their calls were acknowledged; ` +
+      "the disk has changed stored data: check it (dmesg, smartctl), and have the last calls sent again",
   );
 }

@@ -127,7 +127,7 @@ export function createMemberRows(db: Database): MemberRows {
 type MemberRow = { computation: number; user: string; event: number | null };
 
 /**
- * Removes users from the table for good. A user who has lost the value keeps a row without one for as long as a call about
+ * Removes users from the table permanently. A user who has lost the value keeps a row without one for as long as a call about
  * it waits, so that a newer call can end that.
  */
 function createLeaving(db: Database, waits: (event: number) => boolean) {

@@ -23,7 +23,7 @@ import type { SegmentRows, WaitingLetters } from "./segment-rows.ts";
 const MOST_BODY = 2 * MB;
 
 /**
- * Reads the waiting deliveries of a destination, in the order in which they are to be sent. Damaged ones are reported and
+ * Reads the waiting deliveries of a destination, in the order in which they must be sent. Damaged ones are reported and
  * skipped: they must not be sent, and must not block the others.
  */
 export function createReadQueue(db: Database, { report, rows, open, aboutOf }: ReadQueueParts): ReadQueue {
@@ -128,7 +128,7 @@ function waitingIn({ segment, states, waiting, acceptedAt }: WaitingLetters, wit
   return deliveries;
 }
 
-/** Events of all segments opened for one page, and segments that are remembered: large ones have some 120 KB of bodies. */
+/** Events of all segments opened for one page, and segments that are remembered: large ones have about 120 KB of bodies. */
 const MOST_OPENED = 32 * MOST_EVENTS;
 const MOST_REMEMBERED = 64;
 
@@ -136,7 +136,7 @@ type Opened = { readonly about: readonly About[]; readonly bodies: readonly stri
 
 /**
  * Opens segments. Where a destination gets only some of the events, others get the rest: such a segment is remembered, as they
- * read it at about the same time. What waits in it does not change.
+ * read it at about the same time. Its waiting deliveries do not change.
  */
 export type OpenSegments = {
   /** Throws if the segment is damaged. */
@@ -183,7 +183,7 @@ function skipDamaged<T>(destination: string, report: StoreReport, read: () => T)
   try {
     return read();
   } catch (error) {
-    report.storeFailed(`read what waits for ${destination}`, withRemedy(error));
+    report.storeFailed(`read the waiting deliveries of ${destination}`, withRemedy(error));
     return null;
   }
 }

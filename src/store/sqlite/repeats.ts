@@ -202,7 +202,7 @@ function hashIn(keys: Buffer, nth: number): number {
 /**
  * A compact index in memory from keys to their numbers. It only finds candidates: the caller compares the whole key.
  * A table has two arrays of one size, a power of two. The low bits of a hash choose a list in the first array, which has the
- * newest entry of each list; the second has, for each number in the table, the entry before it in its list. An entry is a
+ * newest entry of each list. The second array has, for each number in the table, the entry before it in its list. An entry is a
  * hash whose low bits are replaced by the number: where it is found says what they were. So a table can grow without its keys.
  */
 const FIRST_MASK = 2 ** 8 - 1;

@@ -26,7 +26,7 @@ export function createRescue(db: Database, { path, beginScratch }: Omit<RescuePa
     isCopying = true;
     let file: Scratch | null = null;
     try {
-      if (!beginScratch) throw new Error("there is no place for a copy");
+      if (!beginScratch) throw new Error("there is no room for a copy");
       file = beginScratch(path, sizeOf(db));
       await copy(db, file.path);
       return await file.handOver();
@@ -61,7 +61,7 @@ export async function keepRescued(db: Database, { path, gone, beginFile, report 
     file.keep();
     report.storeRescued(target);
   } catch (error) {
-    report.storeFailed("keep what is left of the outbox", error);
+    report.storeFailed("save the rest of the outbox", error);
   } finally {
     file?.drop();
   }
@@ -73,5 +73,5 @@ async function copy(db: Database, path: string): Promise<void> {
 }
 
 function cannotCopy(error: unknown): Fault {
-  return fault("store_failed", `what the daemon still has of the outbox cannot be copied: ${messageOf(error)}`);
+  return fault("store_failed", `cannot copy what the daemon still holds of the outbox: ${messageOf(error)}`);
 }

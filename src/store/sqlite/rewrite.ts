@@ -178,11 +178,11 @@ function exchange(db: Database, table: Table): "done" {
   return "done";
 }
 
-/** Removes some rows of a table that is not needed any more; after the last rows, the table. */
+/** Removes some rows of a table that is no longer needed; after the last rows, the table. */
 function removeSome(db: Database, unneeded: string, table: Table): null | "done" {
   const { name, key } = table;
   if (sqlOf(db, "table", unneeded).length === 0) return "done";
-  // The triggers that kept it in step are not needed any more.
+  // The triggers that kept it in step are no longer needed.
   dropTriggers(db, name);
   const columns = key.join(", ");
   const last = placeOf(

@@ -9,7 +9,7 @@ import type { Database } from "./driver.ts";
 import { type Place, segmentOf } from "./progress.ts";
 import type { Tables } from "./tables.ts";
 
-/** Writes the settlement of a delivery. Answers false if the delivery does not wait any more. */
+/** Writes the settlement of a delivery. Answers false if the delivery no longer waits. */
 export function createSettle({ counts, progress, tail, tried }: Tables) {
   return function settle(tx: Tx, delivery: Delivery, settlement: Settlement): boolean {
     const { destination, id, ref } = delivery;

@@ -88,7 +88,9 @@ function requireSame(db: Database, { path, disk }: StoreOptions, before: FileMar
   const now = disk.mark(path);
   if (before !== null && now?.identity === before.identity) return;
   db.close();
-  throw new Error(`cannot open outbox ${path}: the file was replaced or removed while it was opened; start again`);
+  throw new Error(
+    `cannot open outbox ${path}: the file was replaced or removed while it was being opened; start again`,
+  );
 }
 
 /** Reports to the listener what the daemon has to know at once. */

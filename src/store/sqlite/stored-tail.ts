@@ -109,7 +109,7 @@ export function readTail(db: Database, report: Pick<Report, "storeFailed">): rea
 }
 
 function parseStored(segment: number, { tail, sum }: Omit<Row, "about">): Stored {
-  if (crc32(tail) !== sum) throw damaged(segment, "its destinations are not what was written");
+  if (crc32(tail) !== sum) throw damaged(segment, "its destinations differ from what was written");
   return JSON.parse(tail);
 }
 

@@ -6,11 +6,11 @@ import type { Tx } from "./commits.ts";
 import type { Database } from "./driver.ts";
 import type { Tables } from "./tables.ts";
 
-/** Tells which calls of audiences and traits are not the newest about their user any more, in whatever state they are. */
+/** Tells which calls of audiences and traits have a newer call about their user, whatever their state. */
 type Superseding = {
   isSuperseded(delivery: ListedDelivery): boolean;
   /**
-   * The call is sent again. If its user has left, the store knows nothing of the user any more: the call is noted as the last
+   * The call is sent again. If its user has left, the store no longer knows the user: the call is noted as the last
    * one, so that the next call supersedes it.
    */
   keep(tx: Tx, delivery: ListedDelivery): void;

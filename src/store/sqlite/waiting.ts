@@ -93,7 +93,7 @@ export type WithdrawRows = {
   waits(event: number): boolean;
 };
 
-/** Ends the waiting of events that must not be sent any more. */
+/** Ends the waiting of events that must no longer be sent. */
 export function createWithdraw(tables: Tables): WithdrawRows {
   const { kept } = tables;
   const giveUp = createGiveUp(tables);

@@ -80,7 +80,7 @@ describe("parseCall", () => {
 
   it("refuses other types, and a body that is no JSON", () => {
     for (const type of [undefined, null, 1, "", "toString", "__proto__", "Track"]) {
-      assert.equal(messageOf({ ...bodyOf({}), type }), "type is none that is known here");
+      assert.equal(messageOf({ ...bodyOf({}), type }), "type is not one of the seven types of webhook");
     }
     for (const text of ["", "{", "{}x", "undefined"]) assert.equal(messageOf(text), "the body is not JSON");
     for (const text of ["null", "[]", "1", '"a"']) assert.match(messageOf(text), /^the body must be an object/);

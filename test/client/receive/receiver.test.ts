@@ -107,7 +107,7 @@ describe("a receiver", () => {
       assert.equal(answer.status, 500);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    assert.deepEqual(written, Array(4).fill("cannot handle a webhook of the type track:"));
+    assert.deepEqual(written, Array(4).fill("the handler failed for a track webhook:"));
 
     function fails(): never {
       throw new Error("broken");
@@ -118,7 +118,7 @@ describe("a receiver", () => {
     const told: unknown[] = [];
     const receive = receiver(SECRET, () => Response.error(), { onError: (error) => told.push(String(error)) });
     assert.equal((await receive(makeRequest())).status, 500);
-    assert.deepEqual(told, ["TypeError: the handler has returned a Response of the status 0, which cannot be sent"]);
+    assert.deepEqual(told, ["TypeError: the handler returned a Response with status 0, which cannot be sent"]);
   });
 
   it("answers what the handler returns as a Response", async () => {

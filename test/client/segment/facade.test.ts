@@ -23,12 +23,12 @@ function make(more: object): Analytics {
 describe("what @segment/analytics-node has and Fairlead has not", () => {
   it("is refused where it is set, with what to use instead", () => {
     for (const [name, expected] of [
-      ["oauthSettings", "oauthSettings is not supported: Fairlead knows its callers by the write key"],
+      ["oauthSettings", "oauthSettings is not supported: Fairlead identifies its callers by the write key"],
       [
         "maxTotalBackoffDuration",
-        "maxTotalBackoffDuration is not supported: give maxRetries, or closeAndFlush({ timeout })",
+        "maxTotalBackoffDuration is not supported: use maxRetries, or closeAndFlush({ timeout })",
       ],
-      ["maxRateLimitDuration", "maxRateLimitDuration is not supported: give closeAndFlush({ timeout })"],
+      ["maxRateLimitDuration", "maxRateLimitDuration is not supported: use closeAndFlush({ timeout })"],
     ] as const) {
       assert.throws(() => make({ [name]: {} }), { name: "InvalidOptionError", message: expected });
     }
@@ -48,7 +48,7 @@ describe("what @segment/analytics-node has and Fairlead has not", () => {
     for (const [settings, expected] of [
       [{ host: "fairlead.example" }, /^host must be an http or https URL, and path a path/],
       [{ host: "ftp://fairlead.example" }, /^host must be an http or https URL, and path a path/],
-      [{ host: "http://me:secret@fairlead.example" }, /^host must not hold a user or a password/],
+      [{ host: "http://me:secret@fairlead.example" }, /^host must not contain a user or a password/],
       [{ maxRetries: -1 }, /^maxRetries must be a whole number of at least 0 \(got -1\)/],
       [{ flushAt: 1.5 }, /^flushAt must be a whole number/],
       [{ flushInterval: "5s" }, /^flushInterval must be a whole number/],
@@ -142,7 +142,7 @@ describe("a call through the facade", () => {
     analytics.on("error", ({ reason, ctx }) => failed.push(`${ctx.event.event}: ${(reason as Error).message}`));
     analytics.track(CALL);
     await analytics.closeAndFlush({ timeout: 5 });
-    assert.deepEqual(failed, ["E: it was not delivered within 0.005 s; make it again with the same messageId"]);
+    assert.deepEqual(failed, ["E: the call was not delivered within 0.005 s; make it again with the same messageId"]);
   });
 });
 
@@ -197,10 +197,7 @@ describe("listeners", () => {
     analytics.track(CALL);
     await analytics.flush();
     assert.deepEqual([heard, transport.calls.length], [1, 1]);
-    assert.match(
-      String(lines.mock.calls[0]?.arguments[0]),
-      /^analytics: a listener of http_request has thrown: Error: of/,
-    );
+    assert.match(String(lines.mock.calls[0]?.arguments[0]), /^analytics: a listener of http_request threw: Error: of/);
   });
 
   it("where there are none, and no callback, a loss is written to standard error", async (t) => {
@@ -210,7 +207,7 @@ describe("listeners", () => {
     await analytics.closeAndFlush();
     assert.match(
       String(lines.mock.calls[0]?.arguments[0]),
-      /^analytics: track m-1 is lost: the server refused its batch/,
+      /^analytics: track m-1 is lost: the server refused the batch/,
     );
   });
 });

@@ -24,10 +24,7 @@ export function describeReplay(open: OpenStore): void {
       await s.append(makeEntry());
       const answer = await replay(s, { state: "delivered" });
       assert.ok(isFault(answer));
-      assert.deepEqual(
-        [answer.code, /near outbox\.maxSize: what was delivered/.test(answer.message)],
-        ["store_full", true],
-      );
+      assert.deepEqual([answer.code, /reached outbox\.maxSize: replayed/.test(answer.message)], ["store_full", true]);
       assert.deepEqual(countOf(await replay(s, { state: "failed" })), 30);
       s.setMaxSize((await s.store().health.state()).size.used * 2);
       await s.append(makeEntry({ messageId: "m2" }));

@@ -43,7 +43,7 @@ function describeRefused(open: OpenStore): void {
   it("is refused with a message that names the holder, and the first one is not disturbed", async () => {
     await using s = await startStore(open);
     await s.append(makeEntry({ messageId: "m1" }));
-    await assert.rejects(openSecond(s, open), /another Fairlead \(pid \d+\) has it open; stop that one/);
+    await assert.rejects(openSecond(s, open), /another Fairlead \(pid \d+\) has it open; stop that process/);
     assert.deepEqual(await s.append(makeEntry({ messageId: "m2" })), ["accepted"]);
     assert.equal((await s.read()).length, 2);
   });

@@ -74,8 +74,8 @@ describe("the tables on PostgreSQL", () => {
     await prepareSchema(db, [...STEPS, ADDS]);
     assert.deepEqual(await refusalOf(prepareSchema(db)), [
       "schema_newer",
-      `the tables of the outbox are of version ${SCHEMA + 2}, for versions from 2 on, and this Fairlead knows ${SCHEMA}; ` +
-        "start the newer Fairlead that has brought them there",
+      `the tables of the outbox have version ${SCHEMA + 2}, which needs at least version 2, and this Fairlead knows ${SCHEMA}; ` +
+        "start the newer Fairlead that migrated them",
     ]);
   });
 
@@ -160,7 +160,7 @@ describe("a role that may not change the tables", { skip: NO_SERVER }, () => {
     await using s = await start();
     const [code, message] = await refusalOf(prepareSchema(s.daemon));
     assert.equal(code, "schema_missing");
-    assert.match(message, /^no tables of an outbox can be seen there, and the role daemon \d+ may not make them \(/);
+    assert.match(message, /^the database shows no tables of an outbox, and the role daemon \d+ may not make them \(/);
     assert.match(message, /; run fairlead migrate --as ROLE, with a role that may$/);
   });
 
@@ -187,7 +187,7 @@ describe("a role that may not change the tables", { skip: NO_SERVER }, () => {
     assert.equal(code, "schema_older");
     assert.match(
       message,
-      /are of version 1, this Fairlead needs 2, and the role daemon \d+ may not change them \(must be/,
+      /have version 1, this Fairlead needs 2, and the role daemon \d+ may not change them \(must be/,
     );
   });
 });

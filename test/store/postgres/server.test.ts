@@ -190,7 +190,10 @@ describe("a daemon on a real server", { skip: NO_SERVER }, () => {
       (refused) => refused,
     );
     assert.equal(codeOf(error), "schema_missing");
-    assert.match(error.message, /^cannot open the outbox at postgres:\/\/here\/o: no tables of an outbox can be seen/);
+    assert.match(
+      error.message,
+      /^cannot open the outbox at postgres:\/\/here\/o: the database shows no tables of an outbox/,
+    );
     await run(postgres, "DROP ROLE nobody");
   });
 });

@@ -35,7 +35,10 @@ describe("a segment that is not as it was written", () => {
     it(`because of ${what} is told and not sent, and what is behind it is`, async () => {
       await using o = await startOutbox();
       assert.deepEqual(await readAfter(o, body, `${how} WHERE segment = 1`), [3, 4]);
-      assert.match(told(o), /^read what waits for crm: segment 1 of the outbox is damaged: .*; stop Fairlead, /);
+      assert.match(
+        told(o),
+        /^read the waiting deliveries of crm: segment 1 of the outbox is damaged: .*; stop Fairlead, /,
+      );
       assert.deepEqual(await o.s.counts(), ["crm waiting: 4"]);
     });
   }
@@ -81,7 +84,10 @@ describe("a retry that is not as it was written", () => {
       page.map(({ id }) => id),
       [3, 4],
     );
-    assert.match(told(o), /^read what waits for crm: delivery 1 in the outbox is damaged: .*; stop Fairlead, /);
+    assert.match(
+      told(o),
+      /^read the waiting deliveries of crm: delivery 1 in the outbox is damaged: .*; stop Fairlead, /,
+    );
   });
 });
 
@@ -101,7 +107,7 @@ describe("a deletion, beside a segment that is not as it was written", () => {
     await o.s.append(makeEntry({ messageId: "m3", userId: "u1" }));
     const { found } = await o.s.store().deletions.waiting({ ...of, upTo: 3 }, null);
     assert.deepEqual(found, [{ event: 3, source: "website", userId: "u1" }]);
-    assert.match(told(o), /^find what waits of deleted users: segment 1 of the outbox is damaged: /);
+    assert.match(told(o), /^find waiting deliveries of deleted users: segment 1 of the outbox is damaged: /);
   });
 
   it("erases the user in others, and does not say that nothing is left", async () => {

@@ -30,7 +30,7 @@ describe("the driver", () => {
 
   it("says which file it could not open, why, and what to do", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fairlead-driver-"));
-    const remedy = "its folder has to exist, and this user has to be allowed to write there";
+    const remedy = "its folder must exist, and this user must be allowed to write there";
     await assert.rejects(openDatabase(`${folder}/none/a.db`), {
       message: `cannot open ${folder}/none/a.db: Cannot open database because the directory does not exist; ${remedy}`,
     });

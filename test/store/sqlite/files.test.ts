@@ -74,7 +74,7 @@ describe("the outbox's file", () => {
     await writeFile(place.path, "outbox:\n  path: fairlead.db\n".repeat(100));
     await assert.rejects(open(place.path), {
       message:
-        `cannot open outbox ${place.path}: file is not a database; it is something else, or its beginning is damaged: ` +
+        `cannot open outbox ${place.path}: file is not a database; it is no SQLite file, or its header is damaged: ` +
         "restore a backup, or set another outbox.path",
     });
   });
@@ -116,7 +116,7 @@ describe("the lock of the outbox", () => {
     await assert.rejects(openSqlite({ ...place, folder: s.folder }), {
       message:
         `cannot open outbox ${path}: another Fairlead (pid ${PID}) has it open; ` +
-        "stop that one, or set another outbox.path",
+        "stop that process, or set another outbox.path",
     });
     assert.deepEqual(await s.append(makeEntry()), ["accepted"]);
   });

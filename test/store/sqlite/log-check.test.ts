@@ -69,7 +69,7 @@ describe("a write-ahead log after a crash", () => {
   it("in which the last commit but one has changed is told to have lost the last one", async () => {
     const { waiting, told } = await afterKill((log) => flip(log, before(2, 2_000)));
     assert.equal(waiting, 18);
-    assert.match(String(told), /: at least 1 commits behind that place are lost, whose calls were acknowledged; /);
+    assert.match(String(told), /: at least 1 commits after that place are lost, and their calls were acknowledged; /);
   });
 
   for (const [what, within] of [
@@ -83,7 +83,7 @@ describe("a write-ahead log after a crash", () => {
       assert.equal(told.length, 1);
       assert.match(
         told[0] ?? "",
-        /^recover the write-ahead log: .*-wal is damaged: at least \d+ commits behind that place/,
+        /^recover the write-ahead log: .*-wal is damaged: at least \d+ commits after that place/,
       );
     });
   }

@@ -179,7 +179,7 @@ describe("the newest events on a disk that has changed them", () => {
       assert.equal(k.told().length, 1);
       assert.match(
         String(k.told()),
-        /^read the newest events: segment 5 of the outbox is damaged: its destinations are not .*; stop Fairlead/,
+        /^read the newest events: segment 5 of the outbox is damaged: its destinations differ .*; stop Fairlead/,
       );
       assert.deepEqual(await k.counts(), ["crm delivered: 1", "crm waiting: 3"]);
       assert.deepEqual(
@@ -196,7 +196,7 @@ describe("the newest events on a disk that has changed them", () => {
     await k.kill(`${EVENTS} WHERE segment = 5`);
     assert.match(
       String(k.told()),
-      /^read the newest events: segment 5 of the outbox is damaged: what it says of its events/,
+      /^read the newest events: segment 5 of the outbox is damaged: the description of its events/,
     );
     assert.deepEqual(await k.counts(), ["crm delivered: 1", "crm waiting: 5"]);
     assert.deepEqual(

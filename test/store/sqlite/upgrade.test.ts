@@ -120,9 +120,12 @@ describe("the copy that is kept before an upgrade", () => {
     await assert.rejects(place.open({ disk, freeDisk: 64 * MB }), (error: Error & { code: string }) => {
       assert.equal(error.code, "no_room_for_copy");
       const kept = `${place.path}.schema-${FIRST_SCHEMA}`;
-      const wanted = `(schema ${FIRST_SCHEMA} to ${NEWEST}), and the copy that is kept first, ${kept}, needs `;
+      const wanted = `(schema ${FIRST_SCHEMA} to ${NEWEST}), and the copy that is made before that, ${kept}, needs `;
       assert.ok(error.message.includes(wanted), error.message);
-      assert.match(error.message, /64MB are free there, of which outbox\.freeDisk spares 64MB; make room, or copy it/);
+      assert.match(
+        error.message,
+        /64MB are free there, of which outbox\.freeDisk reserves 64MB; make room\. Or copy it/,
+      );
       assert.match(error.message, /then start once with fairlead serve --no-copy$/);
       return true;
     });
@@ -143,7 +146,7 @@ describe("the copy that is kept before an upgrade", () => {
       message:
         `cannot open outbox ${place.path}: its schema is version ${NEWEST}, and this Fairlead knows up to ${SCHEMA_VERSION}; ` +
         "use the newer Fairlead that wrote it, or a backup from before the upgrade: " +
-        `${kept} is what was kept before it (fairlead restore --force ${kept})`,
+        `${kept} is the copy from before the upgrade (fairlead restore --force ${kept})`,
     });
   });
 });
