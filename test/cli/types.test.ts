@@ -216,7 +216,7 @@ plan.json:13:3: trait: is not a key of a plan: did you mean traits?
     ['{"events":{"E":{"properties":[]}}}', "plan.json:1:30: events.E.properties: must have a schema for each property"],
     ['{"events":{"E":{"required":"a"}}}', "plan.json:1:28: events.E.required: must be a list"],
     ['{"events":{"E":{"anyOf":[]}}}', "plan.json:1:25: events.E.anyOf: must be a list that is not empty"],
-    ['{"events":{"E":{"$ref":"http://x"}}}', "plan.json:1:24: events.E.$ref: must lead into this plan"],
+    ['{"events":{"E":{"$ref":"http://x"}}}', "plan.json:1:24: events.E.$ref: must refer to this plan"],
     ['{"events":{"E":7}}', "plan.json:1:16: events.E: must be a schema"],
     ['{"rules":7}', "plan.json:1:10: rules: must be a list of rules, or an object"],
     ['{"rules":[{"type":"TRACK"}]}', "rules[0].rules: the rule has no event name"],
