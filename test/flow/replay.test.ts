@@ -322,7 +322,7 @@ describe("a replay by filter", () => {
   it("is refused with words if it is not understood", async () => {
     await using d = await startDaemon();
     const messages: readonly [body: object, message: RegExp][] = [
-      [{}, /^filter: is missing; \{\} stands for all$/],
+      [{}, /^filter: is missing; \{\} means all$/],
       [{ filter: [] }, /^filter: must be an object with state, destination, /],
       [{ filter: { stat: "failed" } }, /^filter\.stat: is unknown; known are state, destination, /],
       [{ filter: { state: "waiting" } }, /^filter\.state: must be one of .*; waiting deliveries are sent anyway$/],
