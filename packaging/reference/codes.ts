@@ -256,9 +256,12 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
 export const PROBLEMS: Readonly<Record<string, readonly [by: string, means: string]>> = {
   behind_proxy: ["doctor", "The webhook is behind a proxy. The proxy answers; the webhook was not tried."],
   certificate_ends: ["doctor", "The certificate of a webhook ends soon."],
-  clock_ahead: ["both", "The machine's clock is years ahead of what the outbox has seen."],
+  clock_ahead: [
+    "both",
+    "The machine's clock is far ahead of what the outbox has seen, or 15 years later than the build of this Fairlead.",
+  ],
   clock_before_build: ["status", "The machine's clock is earlier than the moment when this Fairlead was built."],
-  clock_behind: ["both", "The machine's clock is behind times that the outbox has seen."],
+  clock_behind: ["both", "The machine's clock is behind what the outbox has seen."],
   clock_unset: ["doctor", "The same as `clock_before_build`."],
   clock_unsynchronized: ["doctor", "No time service sets the machine's clock."],
   config_doubtful: ["doctor", "A warning in the config."],
@@ -283,7 +286,7 @@ export const PROBLEMS: Readonly<Record<string, readonly [by: string, means: stri
   outbox_gone: ["both", "The outbox was removed, replaced or cut short under the daemon."],
   outbox_is_database: ["doctor", "A check of files and disks does not apply to a database."],
   rate_limited: ["status", "A source sends more than its `rate`."],
-  readable_by_all: ["doctor", "Every user of the machine can read a secret file."],
+  readable_by_all: ["doctor", "Every user of the machine can read a file with secrets or personal data."],
   restart_needed: ["both", "Changed keys take effect at the next start."],
   schema_older: ["doctor", "The next start upgrades the outbox."],
   source_full: ["status", "Too many events of a source are waiting for delivery."],
@@ -298,12 +301,12 @@ export const PROBLEMS: Readonly<Record<string, readonly [by: string, means: stri
   unserved: ["status", "Deliveries wait for a destination that is removed or disabled."],
   version_differs: ["doctor", "The running daemon is of another version than this command."],
   webhook_down: ["status", "A webhook does not answer, and is only probed."],
-  webhook_failing: ["status", "The last attempts to a webhook failed."],
+  webhook_failing: ["status", "Nothing has succeeded at a webhook for a while."],
   webhook_offline: ["status", "This machine has no network."],
   webhook_slowed: ["status", "A webhook refuses everything, and gets a few requests a second."],
   webhook_unreachable: ["doctor", "A webhook cannot be reached."],
   webhook_untrusted: ["doctor", "The certificate of a webhook is refused."],
-  writable_by_all: ["doctor", "Every user of the machine can change a secret file or the config."],
+  writable_by_all: ["doctor", "Every user of the machine can change a file with secrets or personal data."],
 };
 
 /** The text of docs/reference/codes.md. */
