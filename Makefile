@@ -49,6 +49,7 @@ SHIPPING_BUN := $(if $(filter $(BUN_VERSION),$(shell bun --version 2>/dev/null))
 SHIP := COMPILE="$(COMPILE) $(BUILT_AT)" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(SHIPPING_BUN)
 
 RELEASE := dist/release
+MINISIGN_PUBLIC := packaging/minisign.pub
 IMAGE := ghcr.io/fairlead/fairlead
 IMAGES := amd64 arm64
 
@@ -94,10 +95,10 @@ release: install dist/dashboard.js $(if $(filter bun,$(SHIPPING_BUN)),,$(OWN_BUN
 
 sign: ## releases: sign the sums of a release (MINISIGN_KEY=file)
 	minisign -S -s "$(MINISIGN_KEY)" -t "fairlead $(VERSION)" -m $(RELEASE)/SHA256SUMS
-	minisign -V -p packaging/minisign.pub -m $(RELEASE)/SHA256SUMS
+	minisign -V -q -p $(MINISIGN_PUBLIC) -m $(RELEASE)/SHA256SUMS
 
 verify-release:
-	cd $(RELEASE) && sha256sum --check --quiet SHA256SUMS && minisign -V -p $(CURDIR)/packaging/minisign.pub -m SHA256SUMS
+	cd $(RELEASE) && sha256sum --check --quiet SHA256SUMS && minisign -V -q -p $(abspath $(MINISIGN_PUBLIC)) -m SHA256SUMS
 
 publish-github: verify-release ## releases: publish a signed release on GitHub, with gh (VERSION=0.2.0)
 	gh release create "v$(VERSION)" --verify-tag --title "Fairlead $(VERSION)" --notes-file $(RELEASE)-notes.md $(RELEASE)/*
@@ -163,7 +164,7 @@ example: install ## generated files: write config.example.yaml from the schema o
 reference: install ## generated files: write the generated pages of docs/reference
 	$(BUN) packaging/reference/write.ts
 
-docs: install $(SITE)/node_modules/.installed ## build the site of the manual, dist/docs (BASE=/fairlead/ for a site below a path)
+docs: install $(SITE)/node_modules/.installed ## generated files: build the site of the manual, dist/docs (BASE=/fairlead/)
 	$(BUN) $(SITE)/gather.ts
 	cd $(SITE) && BASE=$(BASE) $(abspath $(BUN)) x --bun --no-install vitepress build .
 	@echo "To read it: python3 -m http.server --bind 127.0.0.1 --directory dist/docs 8000"

@@ -224,7 +224,8 @@ install_files() {
     mv unit fairlead.service
   fi
   # Before anything is replaced.
-  ./fairlead version >/dev/null || fail "the program does not run on this machine, see above: nothing was installed"
+  ./fairlead version >/dev/null ||
+    fail "the program does not run on this machine, see above: nothing was installed. Alpine needs: apk add libstdc++"
   list_files | while read -r path from; do put "$prefix/$path" "$from"; done
   say_next
 }

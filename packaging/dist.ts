@@ -49,6 +49,7 @@ function entries({ system }: Target, binary: string): readonly Entry[] {
     ["README.md", { copy: "README.md" }],
     ["CHANGELOG.md", { copy: "CHANGELOG.md" }],
     ["SECURITY.md", { copy: "SECURITY.md" }],
+    ["CONTRIBUTING.md", { copy: "CONTRIBUTING.md" }],
     ...EXAMPLES.map((path): Entry => [path, { copy: path }]),
     ...MANUAL.map((name): Entry => [`docs/${name}`, { copy: `docs/${name}` }]),
   ];

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { withLinksInPlace } from "./doc-links.ts";
 import { EXAMPLES, MANUAL, writtenDocuments } from "./documents.ts";
 import { ROOT } from "./run.ts";
 import type { Entry } from "./tree.ts";
@@ -22,11 +23,15 @@ export function systemEntries(binary: string, zsh: string): readonly Entry[] {
     [`${DOC}/CHANGELOG.md.gz`, gzip(readFileSync(join(ROOT, "CHANGELOG.md"), "utf8"))],
     [`${DOC}/THIRD-PARTY-NOTICES.txt.gz`, gzip(notices)],
     [`${DOC}/config.example.yaml`, { copy: "config.example.yaml" }],
-    [`${DOC}/README.md`, { copy: "README.md" }],
+    [`${DOC}/README.md`, { text: withLinksInPlace("README.md") }],
     [`${DOC}/SECURITY.md`, { copy: "SECURITY.md" }],
     ...EXAMPLES.map((path): Entry => [path.replace("packaging", `${DOC}/examples`), { copy: path }]),
-    ...MANUAL.map((name): Entry => [`${DOC}/${name}`, { copy: `docs/${name}` }]),
+    ...MANUAL.map((name): Entry => [`${DOC}/${name}`, page(`docs/${name}`)]),
   ];
+}
+
+function page(path: string): Entry[1] {
+  return path.endsWith(".md") ? { text: withLinksInPlace(path) } : { copy: path };
 }
 
 /** A file of packaging/, with the values of the names that stand between @. */

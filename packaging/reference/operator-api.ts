@@ -137,11 +137,16 @@ function routesPage({ title, routes }: Page, own: readonly string[], schemas: Sc
   return page(
     SOURCE,
     `# The operator's API: ${title.toLowerCase()}`,
-    ...(routes.length + own.length > 4 ? [contents([...routes.map((one) => one.title), ...own])] : []),
+    ...(isLong(routes.length + own.length) ? [contents([...routes.map((one) => one.title), ...own])] : []),
     "[Shapes](shapes.md) has the other named types, [the index](index.md#refusals) the refusals of every route.",
     ...routes.flatMap(routeParts),
     ...own.flatMap((name) => shapeParts(name, schemas)),
   );
+}
+
+/** Whether a page has contents of its own. The index lists all routes anyway. */
+function isLong(headings: number): boolean {
+  return headings > 4 && headings < 9;
 }
 
 function routeParts({ title, operation }: Named): readonly string[] {

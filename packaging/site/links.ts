@@ -1,8 +1,14 @@
 import { posix } from "node:path";
 import type { MarkdownRenderer } from "vitepress";
 
-/** Pages outside of docs/ that the site has too, by their names at the top of the repository. */
-export const TOP_PAGES = ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md"];
+/** Pages outside of docs/ that the site has too: by their paths in the site, the names at the top of the repository. */
+export const TOP_PAGES: Readonly<Record<string, string>> = {
+  "project/contributing.md": "CONTRIBUTING.md",
+  // The site has a page security.md, and takes names that differ only in their letters' case for one.
+  "project/reporting.md": "SECURITY.md",
+  "project/conduct.md": "CODE_OF_CONDUCT.md",
+  "project/changelog.md": "CHANGELOG.md",
+};
 
 const REPOSITORY = "https://github.com/fairlead/fairlead/blob/main";
 
@@ -51,11 +57,12 @@ export function siteLink(href: string, page: string): string {
 }
 
 function inRepository(page: string): string {
-  return TOP_PAGES.includes(page) ? page : `docs/${page}`;
+  return TOP_PAGES[page] ?? `docs/${page}`;
 }
 
 function pathInSite(target: string): string | null {
   if (target.startsWith("docs/")) return target.slice("docs/".length);
   if (target === "README.md") return "index.md";
-  return TOP_PAGES.includes(target) ? target : null;
+  const [found] = Object.entries(TOP_PAGES).find(([, name]) => name === target) ?? [];
+  return found ?? null;
 }

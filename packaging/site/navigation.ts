@@ -24,12 +24,11 @@ const PARTS: readonly (readonly [path: string, text: string])[] = [
 /** The sidebar: every page of the manual. What no part names stands at the end, so that nothing is lost. */
 export function sidebarOf(root: URL): Item[] {
   const named = PARTS.filter(([path]) => existsSync(new URL(path, root)));
-  const known = [...named.map(([path]) => path), ...TOP_PAGES, "index.md", "pictures"];
+  const known = [...named.map(([path]) => path), "index.md", "pictures", "public", "project"];
   const others = readdirSync(root).filter((name) => !known.includes(name));
-  const project = TOP_PAGES.filter((name) => existsSync(new URL(name, root)));
   return [
     ...[...named, ...others.map((name) => [name, name] as const)].map(([path, text]) => partOf(root, path, text)),
-    { text: "Project", collapsed: true, items: project.map((page) => pageItem(root, page)) },
+    { text: "Project", collapsed: true, items: Object.keys(TOP_PAGES).map((page) => pageItem(root, page)) },
   ];
 }
 
@@ -40,41 +39,59 @@ function partOf(root: URL, path: string, text: string): Item {
 
 /** A folder, under the page that introduces it: its index, or the page beside it that has its name. */
 function folderItem(root: URL, folder: string, text: string): Item {
-  const index = `${folder}/index.md`;
-  const isIntroduced = existsSync(new URL(`${folder}.md`, root));
-  const first = isIntroduced ? `${folder}.md` : index;
-  const items = inOrder(root, folder).map((name) => itemOf(root, `${folder}/${name}`));
+  const pages = [`${folder}.md`, `${folder}/index.md`].filter((page) => existsSync(new URL(page, root)));
+  const [first, second] = pages;
+  const names = namesIn(root, folder);
+  const top = names.filter((name) => !names.some((other) => name.startsWith(`${other}-`)));
+  const items = inOrder(root, top, pages).map((name) => {
+    const below = names.filter((other) => other.startsWith(`${name}-`));
+    return shortened(itemOf(root, `${folder}/${name}`, below), text);
+  });
   return {
     text,
-    ...(existsSync(new URL(first, root)) ? { link: linkTo(first) } : {}),
+    ...(first === undefined ? {} : { link: linkTo(first) }),
     collapsed: true,
-    items: isIntroduced && existsSync(new URL(index, root)) ? [pageItem(root, index), ...items] : items,
+    items: second === undefined ? items : [pageItem(root, second), ...items],
   };
 }
 
-/** `path` is without its ending. */
-function itemOf(root: URL, path: string): Item {
-  const isFolder = existsSync(new URL(`${path}/`, root));
-  if (!isFolder) return pageItem(root, `${path}.md`);
-  const beside = `${path}.md`;
-  return folderItem(root, path, titleOf(root, existsSync(new URL(beside, root)) ? beside : `${path}/index.md`));
+/** The names of its pages and folders, without endings. */
+function namesIn(root: URL, folder: string): readonly string[] {
+  const inside = readdirSync(new URL(`${folder}/`, root), { withFileTypes: true });
+  const named = inside.filter((one) => one.isDirectory() || (one.name.endsWith(".md") && one.name !== "index.md"));
+  return [...new Set(named.map(({ name }) => name.replace(/\.md$/, "")))];
 }
 
-/** The pages and folders of a folder, in the order in which its index links to them; others after them, by name. */
-function inOrder(root: URL, folder: string): readonly string[] {
-  const inside = readdirSync(new URL(`${folder}/`, root), { withFileTypes: true });
-  const names = inside
-    .filter((one) => one.isDirectory() || (one.name.endsWith(".md") && one.name !== "index.md"))
-    .map(({ name }) => name.replace(/\.md$/, ""));
-  const index = new URL(`${folder}/index.md`, root);
-  const text = existsSync(index) ? readFileSync(index, "utf8") : "";
+/** Without the name of its folder, as in `Commands: Watch`. */
+function shortened(item: Item, folder: string): Item {
+  if (!item.text.startsWith(`${folder}: `)) return item;
+  const rest = item.text.slice(folder.length + 2);
+  return { ...item, text: rest.charAt(0).toUpperCase() + rest.slice(1) };
+}
+
+/** `path` is without its ending. `below`: names of pages that begin with its name, as `fairlead-types` beside `fairlead`. */
+function itemOf(root: URL, path: string, below: readonly string[]): Item {
+  const page = `${path}.md`;
+  const isPage = existsSync(new URL(page, root));
+  if (existsSync(new URL(`${path}/`, root))) {
+    return folderItem(root, path, titleOf(root, isPage ? page : `${path}/index.md`));
+  }
+  if (below.length === 0) return pageItem(root, page);
+  const folder = path.slice(0, path.lastIndexOf("/"));
+  const items = inOrder(root, below, [page]).map((name) => pageItem(root, `${folder}/${name}.md`));
+  return { ...pageItem(root, page), collapsed: true, items };
+}
+
+/** In the order in which these pages link to them; others after them, by name. */
+function inOrder(root: URL, names: readonly string[], pages: readonly string[]): readonly string[] {
+  const text = pages.map((page) => readFileSync(new URL(page, root), "utf8")).join("\n");
   const place = (name: string) => {
-    const at = text.search(new RegExp(`\\]\\(${name}(\\.md|/)`));
+    const at = text.search(new RegExp(`\\]\\(([\\w-]+/)?${name}(\\.md|/)`));
     return at < 0 ? Number.POSITIVE_INFINITY : at;
   };
-  return [...new Set(names)].toSorted((a, b) => {
-    const [first, second] = [place(a), place(b)];
-    return first === second ? a.localeCompare(b) : first - second;
+  return names.toSorted((a, b) => {
+    const [here, there] = [place(a), place(b)];
+    return here === there ? a.localeCompare(b) : here - there;
   });
 }
 

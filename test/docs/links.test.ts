@@ -13,6 +13,8 @@ const PAGES = [
   ...readdirSync(join(ROOT, "docs"), { recursive: true }).map((name) => `docs/${name}`),
 ];
 
+const MOST_LINES = 300;
+
 /** A page without its code, in which nothing is a link or a heading. */
 function read(page: string): string {
   return readFileSync(join(ROOT, page), "utf8").replaceAll(/^```[\s\S]*?^```/gm, "");
@@ -46,6 +48,13 @@ describe("the pages of the manual", () => {
     const long = PAGES.filter((name) => name.endsWith(".md")).filter((name) => {
       return readFileSync(join(ROOT, name), "utf8").split("\n").length > 300;
     });
+    assert.deepEqual(long, []);
+  });
+
+  it(`have at most ${MOST_LINES} lines each`, () => {
+    const long = PAGES.filter((page) => page.startsWith("docs/") && page.endsWith(".md")).filter(
+      (page) => readFileSync(join(ROOT, page), "utf8").split("\n").length > MOST_LINES,
+    );
     assert.deepEqual(long, []);
   });
 

@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { run } from "../../packaging/run.ts";
 import { type Process, start } from "../binary/process.ts";
 import type { OpenTerminal } from "../docs/reader.ts";
 import { makeSystemdWorld } from "./systemd-world.ts";
@@ -146,27 +147,17 @@ export function makeAlpineTree(root: string, from: { readonly debian: string; re
   }
   copyFileSync(join(from.debian, "usr/bin/busybox"), join(root, "bin/busybox"));
   copyFileSync(join(from.debian, "usr/lib/x86_64-linux-musl/libc.so"), join(root, "lib/ld-musl-x86_64.so.1"));
-  must("chroot", root, "/bin/busybox", "--install", "-s");
-  must("ln", "-s", "ld-musl-x86_64.so.1", join(root, "lib/libc.musl-x86_64.so.1"));
+  run("chroot", [root, "/bin/busybox", "--install", "-s"]);
+  run("ln", ["-s", "ld-musl-x86_64.so.1", join(root, "lib/libc.musl-x86_64.so.1")]);
   put("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n");
   put("etc/group", "root:x:0:\n");
   put("etc/profile", "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n");
   put("etc/os-release", 'ID=alpine\nNAME="Alpine Linux"\n');
   put("sbin/apk", APK, 0o755);
   put("apk/curl/usr/bin/curl", CURL, 0o755);
-  must(
-    "sh",
-    "-euc",
-    'cp "$0"/*/libstdc++-*.so.* "$0"/*/libgcc_s-*.so.* "$1"',
-    from.wheel,
-    join(root, "apk/libstdc++/usr/lib"),
-  );
-  must("sh", "-euc", 'cd "$0"; ln -s libstdc++-* libstdc++.so.6', join(root, "apk/libstdc++/usr/lib"));
-}
-
-export function must(program: string, ...args: readonly string[]): void {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: "utf8" });
-  if (status !== 0) throw new Error(`${program} ${args.join(" ")}: ${error?.message ?? ""}\n${stdout}${stderr}`);
+  // The wheel's has a name of its own, and wants libgcc_s by such a name.
+  const copy = 'cp "$0"/*/libstdc++-*.so.* "$0"/*/libgcc_s-*.so.* "$1"; cd "$1"; ln -s libstdc++-* libstdc++.so.6';
+  run("sh", ["-euc", copy, from.wheel, join(root, "apk/libstdc++/usr/lib")]);
 }
 
 const APK = `#!/bin/sh
@@ -185,12 +176,12 @@ to=- user= body=
 while [ $# -gt 0 ]; do
   case "$1" in
     http*) url=$1 ;;
-    -u | -d | -o | -H | --proto | --retry)
-      case "$1" in -u) user=$2 ;; -d) body=$2 ;; -o) to=$2 ;; esac
-      shift ;;
-    --*) ;;
-    -*O*) to= ;;
-    -*o) to=$2; shift ;;
+    -u) user=$2; shift ;;
+    -d) body=$2; shift ;;
+    -o | --output) to=$2; shift ;;
+    --fail | --silent | --show-error | --location | -fsS) ;;
+    -fsSLO) to= ;;
+    *) echo "this curl does not know $1" >&2; exit 2 ;;
   esac
   shift
 done

@@ -1,8 +1,18 @@
 // The pages that install, as a new user follows them: from a fresh machine to the first verified webhook, by their commands alone.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, it, type TestContext } from "node:test";
@@ -10,6 +20,7 @@ import { makeDeb } from "../../packaging/deb.ts";
 import { makeTarball } from "../../packaging/dist.ts";
 import { VERSION } from "../../packaging/documents.ts";
 import { makeImage } from "../../packaging/image.ts";
+import { run } from "../../packaging/run.ts";
 import { targetsNamed } from "../../packaging/targets.ts";
 import { writeSums } from "../../packaging/tree.ts";
 import { compileArguments, findBinary, ROOT } from "../binary/binary.ts";
@@ -22,7 +33,6 @@ import {
   makeAlpineTree,
   makeCertificate,
   makeDebianMachine,
-  must,
   type Release,
 } from "./fresh-machine.ts";
 import { fetchPackages } from "./musl.ts";
@@ -84,7 +94,7 @@ function debianTree(suite: string): Tree {
   return once(suite, (tree) => {
     const why = bootstrap(suite, tree);
     if (why !== null) return { why: `debootstrap has made no ${suite}: ${why}` };
-    const inside = (...command: readonly string[]): void => must("chroot", tree, ...IN_DEBIAN, ...command);
+    const inside = (...command: readonly string[]): string => run("chroot", [tree, ...IN_DEBIAN, ...command]);
     const keep = ["apt-get", "-qq", "install", "--download-only"];
     inside("apt-get", "-qq", "install", "--no-install-recommends", "sudo");
     inside(...keep, ...BY_APT);
@@ -101,10 +111,9 @@ function alpineTree(): Tree {
     if (debian === null) return { why: "busybox-static and musl could not be fetched from Debian" };
     const [wheel, python] = [join(folder, "wheel"), join(folder, "python")];
     try {
-      must("python3", "-m", "venv", python);
+      run("python3", ["-m", "venv", python]);
       const which = ["--no-deps", "--only-binary=:all:", "--platform=musllinux_1_2_x86_64", "--python-version=3.12"];
-      must(
-        join(python, "bin/pip"),
+      run(join(python, "bin/pip"), [
         "download",
         "--quiet",
         "--disable-pip-version-check",
@@ -112,8 +121,8 @@ function alpineTree(): Tree {
         "--dest",
         wheel,
         "greenlet==3.5.6",
-      );
-      must("sh", "-euc", 'python3 -m zipfile -e "$0"/*.whl "$0"', wheel);
+      ]);
+      run("sh", ["-euc", 'python3 -m zipfile -e "$0"/*.whl "$0"', wheel]);
     } catch (cause) {
       return { why: `Alpine's libstdc++ could not be fetched from PyPI (apt install python3-venv): ${cause}` };
     }
@@ -225,19 +234,29 @@ touch /etc/containers/nodocker
 docker load --input /srv/image.tar
 `;
 
-/** The repository in the place of that on the web, and the packages that this machine has from npm in Bun's cache. */
+/** Bun's cache with what the project needs from npm. */
+function packages(): string {
+  return once("npm", (folder) => {
+    for (const file of ["package.json", "bun.lock"]) copyFileSync(join(ROOT, file), join(folder, file));
+    const env = { BUN_INSTALL_CACHE_DIR: join(folder, "cache") };
+    run(process.execPath, ["install", "--frozen-lockfile", "--ignore-scripts"], { cwd: folder, env });
+    return join(folder, "cache");
+  });
+}
+
+/** The repository in the place of that on the web, and Bun with a cache that is filled. */
 function putSources(m: FreshMachine): void {
   const repository = join(scratch, "fairlead.git");
-  must("git", "clone", "--quiet", "--bare", ROOT, repository);
-  must("git", "-C", repository, "tag", "--force", `v${VERSION}`);
+  run("git", ["clone", "--quiet", "--bare", ROOT, repository]);
+  run("git", ["-C", repository, "tag", "--force", `v${VERSION}`]);
   cpSync(repository, m.path("/srv/fairlead.git"), { recursive: true });
   const instead =
     '[safe]\n\tdirectory = *\n[url "file:///srv/fairlead.git"]\n\tinsteadOf = https://github.com/fairlead/fairlead.git\n';
   writeFileSync(m.path("/etc/gitconfig"), instead);
   copyFileSync(realpathSync(process.execPath), m.path("/usr/local/bin/bun"));
   chmodSync(m.path("/usr/local/bin/bun"), 0o755);
-  cpSync(join(homedir(), ".bun/install/cache"), m.path("/home/ada/.bun/install/cache"), { recursive: true });
-  must("chroot", m.path("/"), "chown", "-R", "ada:", "/home/ada/.bun");
+  cpSync(packages(), m.path("/home/ada/.bun/install/cache"), { recursive: true });
+  run("chroot", [m.path("/"), "chown", "-R", "ada:", "/home/ada/.bun"]);
 }
 
 describe("busybox and musl, with Alpine's own libstdc++, from nothing to the first verified webhook", () => {
@@ -247,28 +266,29 @@ describe("busybox and musl, with Alpine's own libstdc++, from nothing to the fir
     t.skip(root.why);
     return undefined;
   };
-  /** The one block that is for Alpine only. */
-  const forAlpine = (page: string): Block => {
-    const block = blocksOf(page).find(({ text }) => text.startsWith("apk add "));
-    assert.ok(block, `${page} has no commands for Alpine`);
-    return { ...block, mark: "" };
+  /** What the page says that Alpine needs first. */
+  const forAlpine = (page: string): string => {
+    const [command] = /apk add [^`\n]+/.exec(readFileSync(join(ROOT, page), "utf8")) ?? [];
+    return command ?? assert.fail(`${page} does not say what Alpine needs`);
   };
 
   it("by the quickstart, which runs install.sh", LENGTHY, async (t) => {
     await using m = await machine(t);
     if (!m) return;
-    await webhook(m.as("root"), [forAlpine(QUICKSTART), ...blocksOf(QUICKSTART)]);
+    await given(m.as("root"), `apk add curl\n${forAlpine(QUICKSTART)}\n`);
+    await webhook(m.as("root"), blocksOf(QUICKSTART));
   });
 
   it("by the tarball for musl, by hand", LENGTHY, async (t) => {
     await using m = await machine(t);
     if (!m) return;
     const page = "docs/install/tarball.md";
-    const byHand = under(page, "By hand").map((one) => ({
+    const byHand = [...under(page, "By hand"), ...under(page, "On the PATH")].map((one) => ({
       ...one,
       text: one.text.replaceAll("linux-x64", "linux-x64-musl"),
     }));
     const rest = under(QUICKSTART, "2. Write a config", { andAfter: true });
-    await webhook(m.as("root"), [forAlpine(page), ...byHand, ...rest]);
+    await given(m.as("root"), `apk add curl\n${forAlpine(page)}\n`);
+    await webhook(m.as("root"), [...byHand, ...rest]);
   });
 });

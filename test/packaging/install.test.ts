@@ -29,6 +29,8 @@ for (const shell of SHELLS) {
       for (const file of files) assert.ok(existsSync(file), file);
       assert.equal(statSync(join(w.prefix, "bin/fairlead")).mode & 0o777, 0o755);
       assert.equal(readFileSync(join(w.prefix, "share/man/man1/fairlead.1"), "utf8"), "fairlead.1\n");
+      const unit = files.find((file) => file.endsWith("/fairlead.service"));
+      if (unit) assert.equal(readFileSync(unit, "utf8"), `ExecStart=${w.prefix}/bin/fairlead serve\n`);
 
       assert.equal(w.run(["--yes", "--uninstall"], { shell }).status, 0);
       assert.deepEqual(

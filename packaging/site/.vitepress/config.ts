@@ -10,6 +10,8 @@ export default defineConfig({
   title: "Fairlead",
   description: "A self-hosted event router: analytics calls in, signed webhooks out, nothing lost in between.",
   lang: "en",
+  // No picture of its own: a browser does not ask for one.
+  head: [["link", { rel: "icon", href: "data:," }]],
   srcDir: pages,
   outDir: "../../dist/docs",
   cacheDir: "../../dist/docs-cache",
@@ -18,7 +20,9 @@ export default defineConfig({
   // A link that leads nowhere fails the build.
   ignoreDeadLinks: false,
   markdown: {
+    // As on GitHub: an address in a text is no link, and braces in a heading are text.
     linkify: false,
+    attrs: { disable: true },
     anchor: { slugify: anchorOf },
     config(markdown) {
       repositoryLinks(markdown);
