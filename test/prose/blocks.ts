@@ -26,7 +26,7 @@ const COMMENTED = ["config.example.yaml", "Makefile", "install.sh", ".ci/run"];
 const COMMENTED_KINDS = /\.(service|socket|ya?ml|conf|sh|post\w+|pre\w+)$|Caddyfile$|Dockerfile$/;
 
 export function allBlocks(): readonly Block[] {
-  const top = readdirSync(ROOT).filter((name) => name.endsWith(".md") && name !== "CHANGELOG.md");
+  const top = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
   const pages = [...top, ...under("docs", /\.md$/), ...under("src", /\.md$/)];
   const commented = [...COMMENTED, ...under("packaging", COMMENTED_KINDS), ...under(".github", COMMENTED_KINDS)];
   const sources = [...under("src", SOURCES), ...under("packaging", SOURCES)];
