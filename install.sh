@@ -208,7 +208,9 @@ put() {
 }
 
 install_files() {
-  work=$(mktemp -d)
+  # Not in /tmp, which may not allow programs: what is there is run before it replaces anything.
+  mkdir -p "$prefix/bin"
+  work=$(mktemp -d "$prefix/bin/.fairlead.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   trap 'exit 1' HUP INT TERM
   cd "$work"
