@@ -67,7 +67,7 @@ describe("fairlead send", () => {
   it("needs to be told nothing but the type: fairlead listen then gets a signed webhook", PATIENT, async () => {
     await using w = await makeWorld();
     const listen = w.run(["listen", "--listen", "127.0.0.1:0", "--json"], { env: { FAIRLEAD_SECRET: SECRET } });
-    const url = /http:[^,;]+/.exec(await listen.line(/^listening at /))?.[0] ?? "";
+    const url = /http:[^,]+/.exec(await listen.line(/^listening at /))?.[0] ?? "";
     await w.write("config.yaml", makeConfig({ url, ingest: `0.0.0.0:${await freePort()}` }));
     await w.serve();
     const { code, out } = await send(w, "track", "--json");
@@ -159,10 +159,7 @@ describe("fairlead send", () => {
     const ingest = `unix:${w.path("ingest.sock")}`;
     await w.write("config.yaml", makeConfig({ url: receiver.url, ingest }));
     const early = await send(w, "track");
-    assert.equal(
-      early.err,
-      `fairlead: cannot reach ${ingest}: there is no such socket; is fairlead serve running?`,
-    );
+    assert.equal(early.err, `fairlead: cannot reach ${ingest}: there is no such socket; is fairlead serve running?`);
     assert.equal(early.code, 1);
     await w.serve();
     assert.equal((await send(w, "track", "--message-id", "m1")).code, 0);
@@ -218,7 +215,7 @@ describe("fairlead send, of the config", () => {
     await using w = await makeWorld();
     const { code, err } = await send(w, "track");
     assert.equal(code, 78);
-    assert.match(err, /^fairlead: there is no config file: .*; or use --url and \$FAIRLEAD_WRITE_KEY$/);
+    assert.match(err, /^fairlead: there is no config file; .*; or use --url and \$FAIRLEAD_WRITE_KEY$/);
   });
 });
 
