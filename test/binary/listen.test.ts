@@ -12,7 +12,7 @@ type Listening = { readonly process: Process; readonly url: string };
 async function startListen(w: World, ...options: readonly string[]): Promise<Listening> {
   const process = w.run(["listen", "--listen", "127.0.0.1:0", ...options]);
   const line = await process.line(/^listening at /);
-  return { process, url: `${/http:[^,]+/.exec(line)?.[0]}/hooks` };
+  return { process, url: `${/http:[^,;]+/.exec(line)?.[0]}/hooks` };
 }
 
 async function post(url: string, secret: string | null = SECRET): Promise<number> {
@@ -48,7 +48,7 @@ describe("fairlead listen", () => {
     await using w = await makeWorld();
     const process = w.run(["listen", "--listen", "127.0.0.1:0"], { env: { FAIRLEAD_SECRET: SECRET } });
     const line = await process.line(/^listening at .*; signatures are checked$/);
-    await post(/http:[^,]+/.exec(line)?.[0] ?? "");
+    await post(/http:[^,;]+/.exec(line)?.[0] ?? "");
     await process.line(/signature ok/);
   });
 

@@ -17,7 +17,7 @@ function exactly(pattern: string, say: string): Phrase {
 
 /** English that needs a second reading. */
 const PLAIN: readonly Phrase[] = [
-  phrase("(?:is|are|was|were|be|being|been) told", "logged, shown, notified: name what the reader gets"),
+  phrase("(?:is|are|was|were|be|being|been) told(?! apart)", "logged, shown, notified: name what the reader gets"),
   phrase("mend(?:s|ed|ing)?", "fix"),
   phrase("what waits?", "waiting deliveries"),
   phrase("of before", "the old, the earlier"),
