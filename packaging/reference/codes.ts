@@ -7,14 +7,14 @@ type Meaning = readonly [means: string, remedy: string];
 const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   invalid_json: [
     "The body is not JSON, or there is none. The message has the line and the column.",
-    "Send one JSON object. Python writes `NaN` unless told `allow_nan=False`.",
+    "Send one JSON object. Python writes `NaN` unless you pass `allow_nan=False`.",
   ],
   invalid_encoding: [
     "The body is not UTF-8, or not the gzip that its header announces.",
     "Send UTF-8. Invalid bytes are never replaced.",
   ],
   unsupported_media_type: [
-    "The body is compressed with something else than gzip. In the operator's API: a POST that is not `application/json`.",
+    "The body is compressed with something other than gzip. In the operator's API: a POST that is not `application/json`.",
     "Use gzip, or no `Content-Encoding`. Send `Content-Type: application/json` to the operator's API.",
   ],
   invalid_request: [
@@ -35,7 +35,7 @@ const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   missing_previous_id: ["An alias call has no `previousId`.", "Send it."],
   message_id_too_long: ["`messageId` has 100 characters or more.", "Use a UUID, or leave it out."],
   invalid_timestamp: [
-    "`timestamp`, `originalTimestamp` or `sentAt` is no ISO 8601 time.",
+    "`timestamp`, `originalTimestamp` or `sentAt` is not an ISO 8601 time.",
     "Send `2009-11-10T23:00:00.000Z`.",
   ],
   number_out_of_range: ["A number like `1e999`, which JSON would write as `null`.", "Send it as a string."],
@@ -75,7 +75,7 @@ const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   unknown_write_key: ["No source has this write key.", "Look it up under `sources` in the config."],
   source_disabled: ["The source has `enabled: false`.", "Enable it."],
   user_suppressed: [
-    "The `userId` or `previousId` is of a user who was deleted, and whose calls are refused since then.",
+    "The `userId` or `previousId` belongs to a deleted user whose calls are refused.",
     "The operator can take that back: `fairlead deletions unsuppress`.",
   ],
   not_found: ["Nothing is at this path.", "The message lists the paths."],
@@ -90,7 +90,7 @@ const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
     "Retry. The operator sees why deliveries wait.",
   ],
   store_full: [
-    "The outbox has reached `outbox.maxSize`, or its disk `outbox.freeDisk`. Delivery goes on.",
+    "The outbox has reached `outbox.maxSize`, or its disk `outbox.freeDisk`. Deliveries continue.",
     "Retry. The operator makes room: [the outbox](../operate/outbox.md#when-the-outbox-is-full).",
   ],
   store_failed: ["The outbox cannot be read or written.", "Retry. The operator's log says why."],
@@ -111,9 +111,9 @@ const OF_OPERATORS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
     "There is no `admin.token` in the request, or a wrong one.",
     "Send `Authorization: Bearer …`. Commands take it from the config, so they must be able to read that.",
   ],
-  read_only: ["`admin.readToken` may only look.", "Send `admin.token`."],
+  read_only: ["`admin.readToken` can only read.", "Send `admin.token`."],
   forbidden_host: [
-    "`Host` is not the address of `admin.listen`; over a Unix socket, it is no name of loopback.",
+    "`Host` is not the address of `admin.listen`; over a Unix socket, it is not a name of loopback.",
     "Use that address, not another name for it; over a socket, `http://localhost/`.",
   ],
   unknown_source: ["The source is not in the config.", "`fairlead status` lists them."],
@@ -205,7 +205,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   daemons_older: [
     "1",
     "A daemon of a much older version still runs.",
-    "Upgrade that one first, by way of the version between.",
+    "Upgrade that daemon first, through the versions in between.",
   ],
   server_is_standby: ["1", "`outbox.url` leads to a standby.", "Name the primary."],
   database_away: ["1", "The PostgreSQL of `outbox.url` cannot be reached.", "`fairlead doctor` says why."],
@@ -238,7 +238,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   copy_differs: [
     "1",
     "`fairlead copy-outbox`: the copy is not what the source holds.",
-    "The copy is not finished. Run it again, and report it if that is no help.",
+    "The copy is not finished. Run it again, and report it if that does not help.",
   ],
   source_changed: [
     "1",
