@@ -11,7 +11,7 @@ const SUITE = "bookworm";
 const LEFT_OUT = ["usr/lib/*/gconv", "lib/*/gconv", "usr/share/gdb", "usr/share/lintian", "usr/share/doc/*/changelog*"];
 
 /**
- * Unpacks the newest libraries of Debian that the binary needs into a folder, without changing what apt knows of this machine.
+ * Unpacks the newest libraries of Debian that the binary needs into a folder, without changing the state of apt on this machine.
  * $DEBIAN_MIRROR names another mirror, such as a day of Debian's snapshots to make an old image again. Answers their versions.
  */
 export function unpackBase(architecture: string, root: string): readonly string[] {

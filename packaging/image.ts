@@ -20,7 +20,7 @@ export const NAME = `ghcr.io/fairlead/fairlead:${VERSION}`;
 const USER = 65_532;
 const SECOND = 1_000_000_000;
 
-/** What an engine has to know of the image. It has no shell. */
+/** What an engine must know about the image. It has no shell. */
 export const CONFIG = {
   User: `${USER}:${USER}`,
   Env: [

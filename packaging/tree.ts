@@ -7,7 +7,7 @@ import { ROOT } from "./run.ts";
 export type Content = { readonly text: string } | { readonly bytes: Uint8Array } | { readonly copy: string };
 export type Entry = readonly [path: string, content: Content, mode?: number];
 
-/** Writes a folder anew. */
+/** Writes a folder from scratch. */
 export function writeTree(folder: string, entries: readonly Entry[]): void {
   rmSync(folder, { recursive: true, force: true });
   for (const [path, content, mode = 0o644] of entries) {

@@ -7,14 +7,14 @@ type Meaning = readonly [means: string, remedy: string];
 const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   invalid_json: [
     "The body is not JSON, or there is none. The message has the line and the column.",
-    "Send one JSON object. Python writes `NaN` unless told `allow_nan=False`.",
+    "Send one JSON object. Python writes `NaN` unless you pass `allow_nan=False`.",
   ],
   invalid_encoding: [
     "The body is not UTF-8, or not the gzip that its header announces.",
     "Send UTF-8. Invalid bytes are never replaced.",
   ],
   unsupported_media_type: [
-    "The body is compressed with something else than gzip. In the operator's API: a POST that is not `application/json`.",
+    "The body is compressed with something other than gzip. In the operator's API: a POST that is not `application/json`.",
     "Use gzip, or no `Content-Encoding`. Send `Content-Type: application/json` to the operator's API.",
   ],
   invalid_request: [
@@ -35,7 +35,7 @@ const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   missing_previous_id: ["An alias call has no `previousId`.", "Send it."],
   message_id_too_long: ["`messageId` has 100 characters or more.", "Use a UUID, or leave it out."],
   invalid_timestamp: [
-    "`timestamp`, `originalTimestamp` or `sentAt` is no ISO 8601 time.",
+    "`timestamp`, `originalTimestamp` or `sentAt` is not an ISO 8601 time.",
     "Send `2009-11-10T23:00:00.000Z`.",
   ],
   number_out_of_range: ["A number like `1e999`, which JSON would write as `null`.", "Send it as a string."],
@@ -75,7 +75,7 @@ const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
   unknown_write_key: ["No source has this write key.", "Look it up under `sources` in the config."],
   source_disabled: ["The source has `enabled: false`.", "Enable it."],
   user_suppressed: [
-    "The `userId` or `previousId` is of a user who was deleted, and whose calls are refused since then.",
+    "The `userId` or `previousId` belongs to a deleted user whose calls are refused.",
     "The operator can take that back: `fairlead deletions unsuppress`.",
   ],
   not_found: ["Nothing is at this path.", "The message lists the paths."],
@@ -90,7 +90,7 @@ const OF_CALLS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
     "Retry. The operator sees why deliveries wait.",
   ],
   store_full: [
-    "The outbox has reached `outbox.maxSize`, or its disk `outbox.freeDisk`. Delivery goes on.",
+    "The outbox has reached `outbox.maxSize`, or its disk `outbox.freeDisk`. Deliveries continue.",
     "Retry. The operator makes room: [the outbox](../operate/outbox.md#when-the-outbox-is-full).",
   ],
   store_failed: ["The outbox cannot be read or written.", "Retry. The operator's log says why."],
@@ -111,9 +111,9 @@ const OF_OPERATORS: Partial<Readonly<Record<FaultCode, Meaning>>> = {
     "There is no `admin.token` in the request, or a wrong one.",
     "Send `Authorization: Bearer …`. Commands take it from the config, so they must be able to read that.",
   ],
-  read_only: ["`admin.readToken` may only look.", "Send `admin.token`."],
+  read_only: ["`admin.readToken` can only read.", "Send `admin.token`."],
   forbidden_host: [
-    "`Host` is not the address of `admin.listen`; over a Unix socket, it is no name of loopback.",
+    "`Host` is not the address of `admin.listen`; over a Unix socket, it is not a name of loopback.",
     "Use that address, not another name for it; over a socket, `http://localhost/`.",
   ],
   unknown_source: ["The source is not in the config.", "`fairlead status` lists them."],
@@ -205,7 +205,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   daemons_older: [
     "1",
     "A daemon of a much older version still runs.",
-    "Upgrade that one first, by way of the version between.",
+    "Upgrade that daemon first, through the versions in between.",
   ],
   server_is_standby: ["1", "`outbox.url` leads to a standby.", "Name the primary."],
   database_away: ["1", "The PostgreSQL of `outbox.url` cannot be reached.", "`fairlead doctor` says why."],
@@ -238,7 +238,7 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   copy_differs: [
     "1",
     "`fairlead copy-outbox`: the copy is not what the source holds.",
-    "The copy is not finished. Run it again, and report it if that is no help.",
+    "The copy is not finished. Run it again, and report it if that does not help.",
   ],
   source_changed: [
     "1",
@@ -252,12 +252,69 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   ],
 };
 
+/** What `fairlead status` and `fairlead doctor` find. Both print what to do. test/docs holds the list. */
+export const PROBLEMS: Readonly<Record<string, readonly [by: string, means: string]>> = {
+  behind_proxy: ["doctor", "The webhook is behind a proxy. The proxy answers; the webhook was not tried."],
+  certificate_ends: ["doctor", "The certificate of a webhook ends soon."],
+  clock_ahead: [
+    "both",
+    "The machine's clock is far ahead of what the outbox has seen, or 15 years later than the build of this Fairlead.",
+  ],
+  clock_before_build: ["status", "The machine's clock is earlier than the moment when this Fairlead was built."],
+  clock_behind: ["both", "The machine's clock is behind what the outbox has seen."],
+  clock_unset: ["doctor", "The same as `clock_before_build`."],
+  clock_unsynchronized: ["doctor", "No time service sets the machine's clock."],
+  config_doubtful: ["doctor", "A warning in the config."],
+  config_invalid: ["doctor", "An error in the config."],
+  config_refused: ["both", "The daemon refused the changed config, and keeps the old one."],
+  config_unlike_here: [
+    "doctor",
+    "A problem that only this user's environment causes: the daemon has accepted the config.",
+  ],
+  config_unreadable: ["doctor", "There is no config, or this user may not read it."],
+  daemon_down: ["doctor", "No daemon is running."],
+  daemon_silent: ["status", "Another daemon on the same PostgreSQL is silent. Others deliver its events."],
+  database_away: ["both", "The PostgreSQL server does not answer. Calls are refused."],
+  destination_paused: ["status", "A destination is paused."],
+  disk_full: ["doctor", "The disk has no room, so the daemon refuses calls."],
+  disk_small: ["doctor", "The disk is full before the outbox reaches `outbox.maxSize`."],
+  files_few: ["doctor", "The limit of open files leaves few connections for clients."],
+  files_used: ["doctor", "The daemon has used most of its limit of open files."],
+  may_not_vacuum: ["doctor", "The role of `outbox.url` may not run `VACUUM`, which erasing deletions need."],
+  none: ["doctor", "There is nothing to check, such as no webhook in the config."],
+  outbox_differs: ["doctor", "The daemon uses another outbox than the config names."],
+  outbox_gone: ["both", "The outbox was removed, replaced or cut short under the daemon."],
+  outbox_is_database: ["doctor", "A check of files and disks does not apply to a database."],
+  rate_limited: ["status", "A source sends more than its `rate`."],
+  readable_by_all: ["doctor", "Every user of the machine can read a file with secrets or personal data."],
+  restart_needed: ["both", "Changed keys take effect at the next start."],
+  schema_older: ["doctor", "The next start upgrades the outbox."],
+  source_full: ["status", "Too many events of a source are waiting for delivery."],
+  store_crowded: ["both", "The outbox is nearly full."],
+  store_damaged: ["doctor", "The outbox is damaged."],
+  store_failed: ["both", "The outbox cannot be written."],
+  store_full: ["both", "Calls are refused, because the outbox or its disk is full."],
+  store_missing: ["doctor", "There is no outbox yet."],
+  store_unknown: ["doctor", "The file is not an outbox of Fairlead."],
+  unchecked: ["doctor", "The outbox is large, and was not checked for damage: `fairlead doctor --full` does that."],
+  unseen: ["doctor", "It could not be checked from here."],
+  unserved: ["status", "Deliveries wait for a destination that is removed or disabled."],
+  version_differs: ["doctor", "The running daemon is of another version than this command."],
+  webhook_down: ["status", "A webhook does not answer, and is only probed."],
+  webhook_failing: ["status", "Nothing has succeeded at a webhook for a while."],
+  webhook_offline: ["status", "This machine has no network."],
+  webhook_slowed: ["status", "A webhook refuses everything, and gets a few requests a second."],
+  webhook_unreachable: ["doctor", "A webhook cannot be reached."],
+  webhook_untrusted: ["doctor", "The certificate of a webhook is refused."],
+  writable_by_all: ["doctor", "Every user of the machine can change a file with secrets or personal data."],
+};
+
 /** The text of docs/reference/codes.md. */
 export function codesPage(): string {
   return page(
     "packaging/reference/codes.ts and src/model/fault.ts",
     "# Codes",
-    contents(["Calls", "The operator's API", "Commands", "Outboxes"]),
+    contents(["Calls", "The operator's API", "Commands", "Outboxes", "Problems"]),
     prose(`Every refusal has a code. Codes are stable, so that programs can match them; the words of messages are not. A refusal
       over HTTP is \`{"success": false, "code": "…", "message": "…", "error": "…"}\`, where \`error\` repeats the message. Retry
       after 408, 429 and 5xx, and wait as long as \`Retry-After\` says. Everything else is final.`),
@@ -283,6 +340,14 @@ export function codesPage(): string {
     table(
       ["code", "exit code", "what it means", "what to do"],
       Object.entries(OF_OUTBOXES).map(([name, cells]) => [code(name), ...cells]),
+    ),
+    "## Problems",
+    prose(`[\`fairlead status\`](../operate/status.md), [\`fairlead doctor\`](../operate/doctor.md) and the dashboard name each problem with
+      what to do. With \`--json\`, each has one of these codes. The doctor's warnings about PostgreSQL are
+      [on a page of their own](../operate/postgres.md#what-the-start-checks).`),
+    table(
+      ["code", "found by", "what it means"],
+      Object.entries(PROBLEMS).map(([name, cells]) => [code(name), ...cells]),
     ),
   );
 }

@@ -95,7 +95,7 @@ const DAEMON: Lines = {
   "daemon.notification_refused": {
     level: "warning",
     says: "A notification could not be stored, because the outbox refuses writes: `code=`, `reason=`. Logged once.",
-    remedy: "Fix the outbox. The notification is sent once that accepts writes.",
+    remedy: "Fix the outbox. The notification is sent once it accepts writes.",
   },
   "daemon.notify_failed": {
     level: "warning",
@@ -178,7 +178,7 @@ const DELIVERIES: Lines = {
   },
   "delivery.released": {
     level: "info",
-    says: "`count=` attempts were under way when the daemon stopped. They are repeated after the start.",
+    says: "`count=` attempts were running when the daemon stopped. They are repeated after the start.",
   },
   "delivery.withdrawn": {
     level: "info",
@@ -189,7 +189,7 @@ const DELIVERIES: Lines = {
 const DESTINATIONS: Lines = {
   "destination.paused": { level: "info", says: "An operator paused it." },
   "destination.resumed": { level: "info", says: "An operator resumed it." },
-  "destination.retried": { level: "info", says: "An operator had its waiting deliveries tried at once." },
+  "destination.retried": { level: "info", says: "An operator had its waiting deliveries retried at once." },
   "destination.tested": {
     level: "info",
     says: "[A test call](operator-api.md#a-test-call) was accepted for it. `event=` is its messageId.",
@@ -229,7 +229,7 @@ function syncLines(kind: "audience" | "trait"): Lines {
     [`${kind}.sync_failed`]: {
       level: "warning",
       says: "A list was refused: `code=`, `reason=`.",
-      remedy: "See [audiences](../audiences.md). `list_shrinks` guards against half a list.",
+      remedy: "See [audiences](../audiences.md). `list_shrinks` guards against an incomplete list.",
     },
     [`${kind}.sync_waits`]: {
       level: "warning",
@@ -272,7 +272,7 @@ const STORE: Lines = {
     says:
       "With `doing=commit`, calls were answered 503 and none of them is stored. Other work, such as `doing=prune` or a read, " +
       "is tried again. `reason=` comes from SQLite: `database or disk is full` and `disk I/O error` are about the disk, " +
-      "`database is locked` about another program. A `damaged` segment is not sent; what is behind it is.",
+      "`database is locked` about another program. A `damaged` segment is not sent; the segments after it are.",
     remedy: "Run `fairlead doctor`, then [restore a backup](../operate/backup.md).",
   },
   "store.slow_commit": {

@@ -32,7 +32,7 @@ describe("deliveries that a receiver refuses", () => {
       await daemon.process.exit;
       const others = daemon.process.err.filter((line) => /msg=delivery\.failed .* suppressed=/.test(line));
       assert.equal(others.length, 1);
-      assert.match(others[0] ?? "", / destination=crm hint="all of them: fairlead deliveries .*" suppressed=3$/);
+      assert.match(others[0] ?? "", / destination=crm hint="list them: fairlead deliveries .*" suppressed=3$/);
       assert.match(daemon.process.err.at(-1) ?? "", /msg=daemon\.stopped$/);
     },
   );

@@ -53,7 +53,7 @@ const CASES: Readonly<Record<string, Case>> = {
   "half-closes-in-its-headers": { ...that(sick.halfClosesInItsHeaders), ...CLOSED },
   "speaks-another-protocol": { ...that(sick.speaksAnotherProtocol), ...NO_HTTP },
   "answers-without-a-status": { ...that(sick.answersWithoutAStatus), ...NO_HTTP },
-  "changes-the-protocol": { ...that(sick.changesTheProtocol), ...UNREACHABLE, reason: /changes to another protocol$/ },
+  "changes-the-protocol": { ...that(sick.changesTheProtocol), ...UNREACHABLE, reason: /switches to another protocol$/ },
   "sends-headers-without-end": { ...that(sick.sendsHeadersWithoutEnd), ...NO_HTTP },
   "sends-one-header-without-end": { ...that(sick.sendsOneHeaderWithoutEnd), ...UNREACHABLE, reason: /are too long$/ },
   "redirects-to-itself": {

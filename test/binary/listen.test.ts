@@ -47,7 +47,7 @@ describe("fairlead listen", () => {
   it("takes the secret from the environment, so that no list of processes shows it", PATIENT, async () => {
     await using w = await makeWorld();
     const process = w.run(["listen", "--listen", "127.0.0.1:0"], { env: { FAIRLEAD_SECRET: SECRET } });
-    const line = await process.line(/^listening at .*; signatures are checked$/);
+    const line = await process.line(/^listening at .*, signatures are checked$/);
     await post(/http:[^,]+/.exec(line)?.[0] ?? "");
     await process.line(/signature ok/);
   });

@@ -103,7 +103,7 @@ async function assertRescued(h: Harmed): Promise<void> {
   const { w, daemon, outbox } = h;
   const backup = w.run(["backup", "rescued.db", "--config", "config.yaml", "--admin", daemon.admin]);
   assert.equal((await backup.exit).code, 0, backup.err.join("\n"));
-  assert.match(backup.out.join("\n"), /Copied what the daemon still has .*run fairlead restore --force /s);
+  assert.match(backup.out.join("\n"), /Copied the data that the daemon still has .*run fairlead restore --force /s);
   daemon.process.kill("SIGTERM");
   assert.equal((await daemon.process.exit).code, 0);
   await mkdir(dirname(outbox), { recursive: true });

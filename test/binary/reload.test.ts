@@ -265,7 +265,7 @@ describe("fairlead status", () => {
     assert.match(said, /^crm {10}failing for \S+ +0 +1 /m);
     assert.match(
       said,
-      /^ {2}! \[\S+\] crm: http:\/\/127\.0\.0\.1:9\/hooks takes nothing \(connection refused\), 1 delivery waits/m,
+      /^ {2}! \[\S+\] crm: http:\/\/127\.0\.0\.1:9\/hooks accepts nothing \(connection refused\), 1 delivery waits/m,
     );
   });
 });

@@ -218,7 +218,7 @@ describe("fairlead send --import", () => {
   it("exits 2 if it is wrongly used", PATIENT, async () => {
     await using w = await makeWorld();
     for (const [args, message] of [
-      [["send"], /^fairlead: say which call to send \(identify, .*\), or --import a file of calls$/],
+      [["send"], /^fairlead: name the type of call \(identify, .*\), or use --import$/],
       [
         ["send", "track", "--import", "a"],
         /^fairlead: track describes one call; with --import, each line is a whole call$/,

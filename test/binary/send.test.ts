@@ -159,10 +159,7 @@ describe("fairlead send", () => {
     const ingest = `unix:${w.path("ingest.sock")}`;
     await w.write("config.yaml", makeConfig({ url: receiver.url, ingest }));
     const early = await send(w, "track");
-    assert.equal(
-      early.err,
-      `fairlead: cannot reach ${ingest}: there is no such socket; is \`fairlead serve\` running?`,
-    );
+    assert.equal(early.err, `fairlead: cannot reach ${ingest}: there is no such socket; is fairlead serve running?`);
     assert.equal(early.code, 1);
     await w.serve();
     assert.equal((await send(w, "track", "--message-id", "m1")).code, 0);
@@ -175,7 +172,7 @@ describe("fairlead send", () => {
     await using nobody = await holdPort();
     const listen = `127.0.0.1:${nobody.port}`;
     await w.write("config.yaml", makeConfig({ url: NOWHERE, ingest: listen }));
-    const message = `cannot reach http://${listen}: connection refused; is \`fairlead serve\` running?`;
+    const message = `cannot reach http://${listen}: connection refused; is fairlead serve running?`;
     assert.deepEqual(await send(w, "track"), { code: 1, out: "", err: `fairlead: ${message}` });
     const json = await send(w, "track", "--json", "--message-id", "m1");
     assert.equal(json.code, 1);

@@ -1,4 +1,4 @@
-// The pictures of docs/operate/dashboard.md. They are taken by each run, and written by FAIRLEAD_SCREENSHOTS=docs/dashboard: then
+// The pictures of docs/operate/dashboard.md. They are taken by each run, and written by FAIRLEAD_SCREENSHOTS=docs/pictures: then
 // after some minutes of traffic, so that the charts have something to show.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";

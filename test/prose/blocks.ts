@@ -21,18 +21,23 @@ export const CODE = "\u25CC";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Files whose comments are read by those who install Fairlead, configure it or start to work on it. */
-const COMMENTED = ["config.example.yaml", "Makefile"];
+/** Files whose comments are read by people who install Fairlead, configure it or start to work on it. */
+const COMMENTED = ["config.example.yaml", "Makefile", "install.sh", ".ci/run"];
+const COMMENTED_KINDS = /\.(service|socket|ya?ml|conf|sh|post\w+|pre\w+)$|Caddyfile$|Dockerfile$/;
 
 export function allBlocks(): readonly Block[] {
-  const top = readdirSync(ROOT).filter((name) => name.endsWith(".md") && name !== "CHANGELOG.md");
+  const top = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
   const pages = [...top, ...under("docs", /\.md$/), ...under("src", /\.md$/)];
+  const commented = [...COMMENTED, ...under("packaging", COMMENTED_KINDS), ...under(".github", COMMENTED_KINDS)];
+  const sources = [...under("src", SOURCES), ...under("packaging", SOURCES)];
   return [
     ...pages.flatMap((path) => blocksOfPage(path, read(path))),
-    ...COMMENTED.flatMap((path) => blocksOfComments(path, read(path))),
-    ...under("src", /(?<!\.d)\.tsx?$/).flatMap((path) => blocksOfSource(path, read(path))),
+    ...commented.flatMap((path) => blocksOfComments(path, read(path))),
+    ...sources.flatMap((path) => blocksOfSource(path, read(path))),
   ];
 }
+
+const SOURCES = /(?<!\.d)\.tsx?$/;
 
 function read(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
@@ -40,7 +45,7 @@ function read(path: string): string {
 
 function under(folder: string, names: RegExp): readonly string[] {
   const found = readdirSync(join(ROOT, folder), { recursive: true }).map((name) => `${folder}/${name}`);
-  return found.filter((path) => names.test(path)).sort();
+  return found.filter((path) => names.test(path) && !path.includes("node_modules")).sort();
 }
 
 export function blocksOfPage(path: string, markdown: string): readonly Block[] {
