@@ -159,10 +159,7 @@ describe("fairlead send", () => {
     const ingest = `unix:${w.path("ingest.sock")}`;
     await w.write("config.yaml", makeConfig({ url: receiver.url, ingest }));
     const early = await send(w, "track");
-    assert.equal(
-      early.err,
-      `fairlead: cannot reach ${ingest}: there is no such socket; is fairlead serve running?`,
-    );
+    assert.equal(early.err, `fairlead: cannot reach ${ingest}: there is no such socket; is fairlead serve running?`);
     assert.equal(early.code, 1);
     await w.serve();
     assert.equal((await send(w, "track", "--message-id", "m1")).code, 0);

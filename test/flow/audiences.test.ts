@@ -195,10 +195,7 @@ describe("an audience's list (SPEC.md 6)", () => {
     await put(d, users(1, 100));
     const refused = await put(d, users(1, 49));
     assert.deepEqual([refused.status, refused.json.code], [409, "list_shrinks"]);
-    assert.match(
-      String(refused.json.message),
-      /would remove 51 of the 100 users .* \?allowShrink=1 or --allow-shrink/,
-    );
+    assert.match(String(refused.json.message), /would remove 51 of the 100 users .* \?allowShrink=1 or --allow-shrink/);
     const dry = await put(d, users(1, 49), "?dryRun=1");
     assert.deepEqual([dry.status, dry.json.code, dry.json.message], [409, "list_shrinks", refused.json.message]);
     assert.equal((await put(d, [], "?dryRun=1&allowShrink=1")).json.removed, 100);
