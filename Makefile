@@ -42,7 +42,8 @@ POSTGRES_FLOWS := $(addprefix ./test/flow/,restart.test.ts replay.test.ts)
 ONLY_SQLITE_FLOWS := $(addprefix test/flow/,machine-clock.test.ts upgrade.test.ts)
 ALL_POSTGRES_FLOWS := $(addprefix ./,$(filter-out $(ONLY_SQLITE_FLOWS) test/flow/shared.test.ts,$(wildcard test/flow/*.test.ts)))
 
-LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.ts,$(wildcard test/long/*.long.ts)))
+# install.sh again: by now .ci/run has installed the shells that it is tried in.
+LONG_TESTS := ./test/long/soak.long.ts $(addprefix ./,$(filter-out %/soak.long.ts,$(wildcard test/long/*.long.ts))) ./test/packaging/install.test.ts
 
 # Releases are compiled by exactly the Bun that package.json names.
 SHIPPING_BUN := $(if $(filter $(BUN_VERSION),$(shell bun --version 2>/dev/null)),bun,.tools/node_modules/.bin/bun)

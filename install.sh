@@ -208,8 +208,8 @@ put() {
 }
 
 install_files() {
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  work=$(mktemp -d) unpacked=
+  trap 'rm -rf "$work" ${unpacked:+"$unpacked"}' EXIT
   trap 'exit 1' HUP INT TERM
   cd "$work"
   tarball=fairlead-$VERSION-$target.tar.gz
@@ -217,8 +217,11 @@ install_files() {
   check_signature
   get "$tarball"
   check_sum "$tarball"
-  tar -xzf "$tarball"
-  cd "fairlead-$VERSION-$target"
+  # Below the prefix: /tmp may be mounted noexec, and the program is run before it replaces anything.
+  mkdir -p "$prefix/bin"
+  unpacked=$(mktemp -d "$prefix/bin/.fairlead.XXXXXX")
+  tar -xzf "$tarball" -C "$unpacked"
+  cd "$unpacked/fairlead-$VERSION-$target"
   if [ -f fairlead.service ]; then
     sed "s#/usr/bin/fairlead#$prefix/bin/fairlead#g" fairlead.service >unit
     mv unit fairlead.service

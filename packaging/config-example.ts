@@ -12,7 +12,8 @@ const HEAD = `\
 # yaml-language-server: $schema=fairlead.schema.json
 #
 # The config file with every key, its default, and a reason to change it. Copy it to config.yaml, keep what you change
-# and delete the rest: a key that is left out has its default. \`fairlead schema --example\` prints this file.
+# and delete the rest: a key that is left out has its default. Keys without one are commented out, with an
+# example. \`fairlead schema --example\` prints this file.
 #
 # \`fairlead check\` reports every mistake at once; \`fairlead check --explain\` prints the values in force and where each
 # comes from. An editor finds most mistakes as you write: keep the first line, and save the output of \`fairlead schema\`

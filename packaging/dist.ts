@@ -12,6 +12,11 @@ import { run } from "./run.ts";
 import { type Target, targetsNamed } from "./targets.ts";
 import { type Entry, sumsOf, writeSums, writeTree } from "./tree.ts";
 
+const FOR_SYSTEMD: readonly Entry[] = [
+  ["fairlead.service", { copy: "packaging/systemd/fairlead.service" }],
+  ["fairlead.sysusers.conf", { copy: "packaging/systemd/fairlead.sysusers.conf" }],
+];
+
 if (import.meta.main) {
   const [folder = "dist", ...names] = process.argv.slice(2);
   for (const target of targetsNamed(names)) console.log(makeTarball(target, resolve(folder)));
@@ -54,11 +59,6 @@ function entries({ system }: Target, binary: string): readonly Entry[] {
     ...MANUAL.map((name): Entry => [`docs/${name}`, { copy: `docs/${name}` }]),
   ];
 }
-
-const FOR_SYSTEMD: readonly Entry[] = [
-  ["fairlead.service", { copy: "packaging/systemd/fairlead.service" }],
-  ["fairlead.sysusers.conf", { copy: "packaging/systemd/fairlead.sysusers.conf" }],
-];
 
 /** The same bytes whenever it is made, and by whomever. */
 function pack(folder: string, name: string, archive: string): string {

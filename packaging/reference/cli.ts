@@ -112,7 +112,7 @@ function commandParts(row: CommandRow): readonly string[] {
         ]
       : []),
     ...(own.length > 0 ? [optionTable(own)] : []),
-    ...(asks ? ["It asks the running daemon: [options for that](../cli.md#reaching-the-daemon)."] : []),
+    ...(asks ? ["It asks the running daemon ([how it finds that](../cli.md#reaching-the-daemon))."] : []),
     ...[examples, moreExamples].filter((lines) => lines.length > 0).map((lines) => block(lines.join("\n"))),
     ...[notes, more].filter((text) => text !== "").flatMap(flowing),
   ];

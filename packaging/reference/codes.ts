@@ -252,12 +252,69 @@ export const OF_OUTBOXES: Readonly<Record<string, readonly [exit: string, means:
   ],
 };
 
+/** What `fairlead status` and `fairlead doctor` find. Both print what to do. test/docs holds the list. */
+export const PROBLEMS: Readonly<Record<string, readonly [by: string, means: string]>> = {
+  behind_proxy: ["doctor", "The webhook is behind a proxy. The proxy answers; the webhook was not tried."],
+  certificate_ends: ["doctor", "The certificate of a webhook ends soon."],
+  clock_ahead: [
+    "both",
+    "The machine's clock is far ahead of what the outbox has seen, or 15 years later than the build of this Fairlead.",
+  ],
+  clock_before_build: ["status", "The machine's clock is earlier than the moment when this Fairlead was built."],
+  clock_behind: ["both", "The machine's clock is behind what the outbox has seen."],
+  clock_unset: ["doctor", "The same as `clock_before_build`."],
+  clock_unsynchronized: ["doctor", "No time service sets the machine's clock."],
+  config_doubtful: ["doctor", "A warning in the config."],
+  config_invalid: ["doctor", "An error in the config."],
+  config_refused: ["both", "The daemon refused the changed config, and keeps the old one."],
+  config_unlike_here: [
+    "doctor",
+    "A problem that only this user's environment causes: the daemon has accepted the config.",
+  ],
+  config_unreadable: ["doctor", "There is no config, or this user may not read it."],
+  daemon_down: ["doctor", "No daemon is running."],
+  daemon_silent: ["status", "Another daemon on the same PostgreSQL is silent. Others deliver its events."],
+  database_away: ["both", "The PostgreSQL server does not answer. Calls are refused."],
+  destination_paused: ["status", "A destination is paused."],
+  disk_full: ["doctor", "The disk has no room, so the daemon refuses calls."],
+  disk_small: ["doctor", "The disk is full before the outbox reaches `outbox.maxSize`."],
+  files_few: ["doctor", "The limit of open files leaves few connections for clients."],
+  files_used: ["doctor", "The daemon has used most of its limit of open files."],
+  may_not_vacuum: ["doctor", "The role of `outbox.url` may not run `VACUUM`, which erasing deletions need."],
+  none: ["doctor", "There is nothing to check, such as no webhook in the config."],
+  outbox_differs: ["doctor", "The daemon uses another outbox than the config names."],
+  outbox_gone: ["both", "The outbox was removed, replaced or cut short under the daemon."],
+  outbox_is_database: ["doctor", "A check of files and disks does not apply to a database."],
+  rate_limited: ["status", "A source sends more than its `rate`."],
+  readable_by_all: ["doctor", "Every user of the machine can read a file with secrets or personal data."],
+  restart_needed: ["both", "Changed keys take effect at the next start."],
+  schema_older: ["doctor", "The next start upgrades the outbox."],
+  source_full: ["status", "Too many events of a source are waiting for delivery."],
+  store_crowded: ["both", "The outbox is nearly full."],
+  store_damaged: ["doctor", "The outbox is damaged."],
+  store_failed: ["both", "The outbox cannot be written."],
+  store_full: ["both", "Calls are refused, because the outbox or its disk is full."],
+  store_missing: ["doctor", "There is no outbox yet."],
+  store_unknown: ["doctor", "The file is not an outbox of Fairlead."],
+  unchecked: ["doctor", "The outbox is large, and was not checked for damage: `fairlead doctor --full` does that."],
+  unseen: ["doctor", "It could not be checked from here."],
+  unserved: ["status", "Deliveries wait for a destination that is removed or disabled."],
+  version_differs: ["doctor", "The running daemon is of another version than this command."],
+  webhook_down: ["status", "A webhook does not answer, and is only probed."],
+  webhook_failing: ["status", "Nothing has succeeded at a webhook for a while."],
+  webhook_offline: ["status", "This machine has no network."],
+  webhook_slowed: ["status", "A webhook refuses everything, and gets a few requests a second."],
+  webhook_unreachable: ["doctor", "A webhook cannot be reached."],
+  webhook_untrusted: ["doctor", "The certificate of a webhook is refused."],
+  writable_by_all: ["doctor", "Every user of the machine can change a file with secrets or personal data."],
+};
+
 /** The text of docs/reference/codes.md. */
 export function codesPage(): string {
   return page(
     "packaging/reference/codes.ts and src/model/fault.ts",
     "# Codes",
-    contents(["Calls", "The operator's API", "Commands", "Outboxes"]),
+    contents(["Calls", "The operator's API", "Commands", "Outboxes", "Problems"]),
     prose(`Every refusal has a code. Codes are stable, so that programs can match them; the words of messages are not. A refusal
       over HTTP is \`{"success": false, "code": "…", "message": "…", "error": "…"}\`, where \`error\` repeats the message. Retry
       after 408, 429 and 5xx, and wait as long as \`Retry-After\` says. Everything else is final.`),
@@ -283,6 +340,14 @@ export function codesPage(): string {
     table(
       ["code", "exit code", "what it means", "what to do"],
       Object.entries(OF_OUTBOXES).map(([name, cells]) => [code(name), ...cells]),
+    ),
+    "## Problems",
+    prose(`[\`fairlead status\`](../operate/status.md), [\`fairlead doctor\`](../operate/doctor.md) and the dashboard name each problem with
+      what to do. With \`--json\`, each has one of these codes. The doctor's warnings about PostgreSQL are
+      [on a page of their own](../operate/postgres.md#what-the-start-checks).`),
+    table(
+      ["code", "found by", "what it means"],
+      Object.entries(PROBLEMS).map(([name, cells]) => [code(name), ...cells]),
     ),
   );
 }

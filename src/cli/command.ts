@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { printable } from "../client/show.ts";
 import { printError } from "../runtime/output.ts";
-import { paint, widthOf } from "./paint.ts";
+import { columnsToFit, paint, widthOf } from "./paint.ts";
 
 /** Adds a command to the program. The file of each command exports one such function. */
 export type Declare = (program: Command, done: Done) => void;
@@ -60,12 +60,28 @@ export function toJson({ code, message, error = ERRORS[code], more }: Complaint)
   return printable(JSON.stringify({ success: false, code: error, message, ...more }));
 }
 
-/** Aligns rows in columns, below a head if there is one. Numbers are left-aligned: people look for the one that is not 0. */
+/**
+ * Aligns rows in columns, below a head if there is one. Numbers are left-aligned: people look for the one that is not 0. On a
+ * terminal, a long text in the last column is cut.
+ */
 export function table(head: readonly string[] | null, rows: readonly (readonly string[])[]): string {
   const all = head === null ? rows : [head.map((cell) => paint.faint(cell)), ...rows];
   const widths = (all[0] ?? []).map((_, column) => Math.max(...all.map((row) => widthOf(row[column] ?? ""))));
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
+  const room = Math.max(LEAST_OF_LAST, (columnsToFit() ?? Infinity) - before);
   return all
-    .map((row) => row.map((cell, column) => `${cell}${" ".repeat((widths[column] ?? 0) - widthOf(cell))}`).join("  "))
+    .map((row) => row.with(-1, cut(row.at(-1) ?? "", room)))
+    .map((row) =>
+      row.map((cell, column) => `${cell}${" ".repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell)))}`).join("  "),
+    )
     .map((line) => line.trimEnd())
     .join("\n");
+}
+
+/** In columns. On a narrower terminal the line breaks. */
+const LEAST_OF_LAST = 12;
+
+/** Painted texts are short. */
+function cut(text: string, most: number): string {
+  return text.length > most && widthOf(text) === text.length ? `${text.slice(0, most - 1)}…` : text;
 }

@@ -34,7 +34,7 @@ export function openConfigFile(named: string | undefined): ConfigText {
   const file = findConfigFile(named);
   if (file === null) {
     const message =
-      "there is no config file: neither $FAIRLEAD_CONFIG nor ./config.yaml nor /etc/fairlead/config.yaml; name one with --config, or write one (fairlead schema --example prints an example)";
+      "there is no config file; name one with --config, or write ./config.yaml (fairlead schema --example prints one)";
     return { kind: "unreadable", message, remedy: null };
   }
   const text = readConfigFile(file);

@@ -137,7 +137,7 @@ function toWords(result: Result, { from, to, took }: About): string {
     ...STATES.map((state) => String(counts[state] ?? 0)),
   ]);
   return [
-    `Copied ${printable(from)} to ${printable(to)}: ${result.totals.events} events in ${formatDuration(took)}.`,
+    `Copied ${printable(from)} to ${printable(to)}: ${result.totals.events} ${result.totals.events === 1 ? "event" : "events"} in ${formatDuration(took)}.`,
     ...(rows.length > 0 ? ["Both have the same deliveries:"] : []),
     ...(rows.length > 0 ? [table(["  destination", ...STATES], rows)] : []),
     `Now set the outbox of the config to ${printable(to)}, and start the daemon.`,

@@ -114,14 +114,14 @@ function fate(one: Delivery & { readonly served: string }, { acceptedAt }: Event
   if (state === "waiting") return waiting(one, now);
   const at = settledAt ?? acceptedAt;
   const from = one.replayedAt ?? acceptedAt;
-  const after = `${formatDuration(Math.max(0, Date.parse(at) - Date.parse(from)))} after ${one.replayedAt ? "its replay" : "it came"}`;
-  if (state === "delivered") return `delivered ${at}, ${after}, ${rounds(one)}, by ${url}, which answered ${status}.`;
+  const after = `${formatDuration(Math.max(0, Date.parse(at) - Date.parse(from)))} after ${one.replayedAt ? "its replay" : "acceptance"}`;
+  if (state === "delivered") return `delivered ${at}, ${after}, ${rounds(one)}: ${url} answered ${status}.`;
   return `${state} ${at}, ${after}, ${rounds(one)}: ${reason}. See \`fairlead deliveries show ${one.id}\`.`;
 }
 
 function rounds({ attempts }: Delivery): string {
   if (attempts === 0) return "without an attempt";
-  return attempts === 1 ? "by its first attempt" : `after ${attempts} rounds of attempts`;
+  return attempts === 1 ? "at the first attempt" : `after ${attempts} rounds of attempts`;
 }
 
 function waiting(one: Delivery & { readonly served: string }, now: At): string {

@@ -81,7 +81,7 @@ async function listen(options: ListenOptions): Promise<ExitCode> {
   } catch (error) {
     return complain(failed(error instanceof Error ? error.message : String(error)));
   }
-  printError(`listening at ${listener.address}; signatures are ${secret ? "checked" : "not checked"}\n`);
+  printError(`listening at ${listener.address}, signatures are ${secret ? "checked" : "not checked"}\n`);
   await new Promise<void>((resolve) => onSignals({ stop: () => resolve(), reload: () => {} }));
   await listener.stop();
   return EXIT.done;

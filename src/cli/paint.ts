@@ -10,6 +10,18 @@ export function useColors(streams: Readonly<Record<Stream, boolean>>): void {
   colored = streams;
 }
 
+let columns: number | null = null;
+
+/** Makes lines fit a terminal of so many columns; null for a pipe, whose reader wants all of them. */
+export function useColumns(width: number | null): void {
+  columns = width;
+}
+
+/** What a line must not be wider than, if there is a limit. */
+export function columnsToFit(): number | null {
+  return columns;
+}
+
 /** Paints a text that is printed on standard output; with `err`, on standard error. Foreign text must be printable before. */
 export const paint = {
   /** An error, or what is lost. */

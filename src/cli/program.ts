@@ -1,7 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { suggest } from "../config/suggest.ts";
 import { hasColors } from "../runtime/colors.ts";
-import { print, printError, STDERR, STDOUT } from "../runtime/output.ts";
+import { outputColumns, print, printError, STDERR, STDOUT } from "../runtime/output.ts";
 import { runtimeName, VERSION } from "../runtime/version.ts";
 import {
   type Complaint,
@@ -14,7 +14,7 @@ import {
   wrongUsage,
 } from "./command.ts";
 import { addHelp, startScreen, TOPICS, topicText } from "./help.ts";
-import { paint, useColors } from "./paint.ts";
+import { paint, useColors, useColumns } from "./paint.ts";
 
 /** Loads the file of a command. Only that of the command which runs is loaded: the daemon starts sooner. */
 type Load = () => Promise<Declare>;
@@ -82,6 +82,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   const json = argv.includes("--json");
   complainAsJson(json);
   useColors({ out: hasColors(STDOUT), err: hasColors(STDERR) });
+  useColumns(outputColumns());
   const done: Done = async (result) => {
     code = await result;
   };

@@ -1,3 +1,4 @@
+import type { Clock } from "../model/ports.ts";
 import { formatDuration, formatSize, type Ms, SECOND } from "../model/units.ts";
 import { createClock } from "../runtime/clock.ts";
 import { errorColumns, isErrorTerminal, printError } from "../runtime/output.ts";
@@ -122,13 +123,22 @@ export function openCounter(
   };
 }
 
+type Screen = { readonly clock: Pick<Clock, "now" | "after">; readonly bar: Pick<ProgressBar, "stage" | "clear"> };
+
+function openScreen(): Screen {
+  const clock = createClock();
+  return { clock, bar: openProgressBar(clock) };
+}
+
 /** Until then nobody wonders what a command does. */
 const PATIENCE: Ms = 2 * SECOND;
 
 /** Shows what runs and for how long, once it takes more than two seconds and cannot be counted. */
-export async function showWhile<Result>(what: string, work: Promise<Result>): Promise<Result> {
-  const clock = createClock();
-  const bar = openProgressBar(clock);
+export async function showWhile<Result>(
+  what: string,
+  work: Promise<Result>,
+  { clock, bar }: Screen = openScreen(),
+): Promise<Result> {
   const began = clock.now();
   let cancel = clock.after(PATIENCE, draw);
   function draw(): void {

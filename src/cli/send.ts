@@ -49,7 +49,7 @@ function addTargetOptions(command: Command): void {
     .option("--source <name>", "the source to send as (default: the first enabled)")
     .option(...CONFIG_OPTION)
     .option("--url <url>", "without a config: http://host:port or unix:/path")
-    .option("--write-key-file <file>", "with --url (default: $FAIRLEAD_WRITE_KEY)")
+    .option("--write-key-file <file>", "with --url: the key (default: $FAIRLEAD_WRITE_KEY)")
     .option("--json", "print the answer as JSON");
 }
 

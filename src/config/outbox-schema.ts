@@ -55,7 +55,7 @@ export const outbox = v.strictObject({
     leftOut: "as sslmode says, with the public authorities",
   }),
   connections: key(v.optional(count({ min: 2, max: 100 })), {
-    description: "How many connections to outbox.url this daemon may open, from 2 to 100.",
+    description: "How many connections to outbox.url this daemon may open, from 2 to 100; 10 if left out.",
     example: 20,
     more: "The connections of all daemons together must stay below the server's max_connections.",
     leftOut: String(CONNECTIONS),

@@ -22,6 +22,11 @@ export function isErrorTerminal(): boolean {
   return process.stderr.isTTY === true;
 }
 
+/** The columns of the terminal at standard output; null if it is not a terminal, or if its size is unknown. */
+export function outputColumns(): number | null {
+  return process.stdout.isTTY ? process.stdout.columns || null : null;
+}
+
 /** The columns of the terminal at standard error; 80 if unknown. */
 export function errorColumns(): number {
   return process.stderr.columns || 80;

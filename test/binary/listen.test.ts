@@ -12,7 +12,7 @@ type Listening = { readonly process: Process; readonly url: string };
 async function startListen(w: World, ...options: readonly string[]): Promise<Listening> {
   const process = w.run(["listen", "--listen", "127.0.0.1:0", ...options]);
   const line = await process.line(/^listening at /);
-  return { process, url: `${/http:[^,;]+/.exec(line)?.[0]}/hooks` };
+  return { process, url: `${/http:[^,]+/.exec(line)?.[0]}/hooks` };
 }
 
 async function post(url: string, secret: string | null = SECRET): Promise<number> {
@@ -47,8 +47,8 @@ describe("fairlead listen", () => {
   it("takes the secret from the environment, so that no list of processes shows it", PATIENT, async () => {
     await using w = await makeWorld();
     const process = w.run(["listen", "--listen", "127.0.0.1:0"], { env: { FAIRLEAD_SECRET: SECRET } });
-    const line = await process.line(/^listening at .*; signatures are checked$/);
-    await post(/http:[^,;]+/.exec(line)?.[0] ?? "");
+    const line = await process.line(/^listening at .*, signatures are checked$/);
+    await post(/http:[^,]+/.exec(line)?.[0] ?? "");
     await process.line(/signature ok/);
   });
 

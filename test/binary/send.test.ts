@@ -67,7 +67,7 @@ describe("fairlead send", () => {
   it("needs to be told nothing but the type: fairlead listen then gets a signed webhook", PATIENT, async () => {
     await using w = await makeWorld();
     const listen = w.run(["listen", "--listen", "127.0.0.1:0", "--json"], { env: { FAIRLEAD_SECRET: SECRET } });
-    const url = /http:[^,;]+/.exec(await listen.line(/^listening at /))?.[0] ?? "";
+    const url = /http:[^,]+/.exec(await listen.line(/^listening at /))?.[0] ?? "";
     await w.write("config.yaml", makeConfig({ url, ingest: `0.0.0.0:${await freePort()}` }));
     await w.serve();
     const { code, out } = await send(w, "track", "--json");
@@ -215,7 +215,7 @@ describe("fairlead send, of the config", () => {
     await using w = await makeWorld();
     const { code, err } = await send(w, "track");
     assert.equal(code, 78);
-    assert.match(err, /^fairlead: there is no config file: .*; or use --url and \$FAIRLEAD_WRITE_KEY$/);
+    assert.match(err, /^fairlead: there is no config file; .*; or use --url and \$FAIRLEAD_WRITE_KEY$/);
   });
 });
 

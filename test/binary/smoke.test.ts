@@ -27,7 +27,7 @@ describe("the binary, in an empty folder", () => {
     await using w = await makeWorld();
     const process = w.run(["serve"]);
     assert.equal((await process.exit).code, 78);
-    assert.match(process.err.join("\n"), /there is no config file: neither .*, or write one/);
+    assert.match(process.err.join("\n"), /there is no config file; name one with --config, or write \.\/config\.yaml/);
   });
 
   it("finds a good config good", PATIENT, async () => {

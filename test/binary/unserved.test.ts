@@ -43,7 +43,10 @@ describe("a destination that is removed from the config while a thousand deliver
 
     const served = await run(w, daemon, "move", "crm", "new", "--yes");
     assert.deepEqual([served.code, served.out], [1, []]);
-    assert.match(served.err.join("\n"), /^fairlead: crm is being served; before you move or discard/);
+    assert.match(
+      served.err.join("\n"),
+      /^fairlead: crm is being served; before you move or discard its waiting deliveries, pause it/,
+    );
 
     await configure(w, { new: { ...next, types: ["identify"] }, off: { ...next, enabled: false } });
     const told = await daemon.process.line(/daemon\.unserved/);

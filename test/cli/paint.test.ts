@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { table } from "../../src/cli/command.ts";
-import { paint, useColors, widthOf } from "../../src/cli/paint.ts";
+import { paint, useColors, useColumns, widthOf } from "../../src/cli/paint.ts";
 import { serveHostile } from "./hostile.ts";
 import { beginCommand, SLOW } from "./run.ts";
 
@@ -44,6 +44,26 @@ describe("painted text", () => {
     assert.ok(painted.includes(RED));
     assert.equal(painted.replace(STYLE, ""), make());
     assert.equal(widthOf(inColor(() => paint.faint("four"))), 4);
+  });
+});
+
+describe("a table on a terminal", () => {
+  const rows = [["42-crm", "the receiver refused the request with 503"]];
+
+  it("fits it: the last column is cut", () => {
+    useColumns(40);
+    const [, row = ""] = table(["id", "why"], rows).split("\n");
+    useColumns(null);
+    assert.equal(row, "42-crm  the receiver refused the reques…");
+    assert.equal(row.length, 40);
+  });
+
+  it("is whole in a pipe, and keeps a part of the last column on any terminal", () => {
+    assert.match(table(["id", "why"], rows), /with 503$/);
+    useColumns(10);
+    const narrow = table(["id", "why"], rows);
+    useColumns(null);
+    assert.match(narrow, /\n42-crm {2}the receive…$/);
   });
 });
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createProgressBar, type Progress, progressLine } from "../../src/cli/progress.ts";
-import { HOUR, MINUTE, SECOND } from "../../src/model/units.ts";
+import { createProgressBar, type Progress, progressLine, showWhile } from "../../src/cli/progress.ts";
+import { HOUR, MB, MINUTE, SECOND } from "../../src/model/units.ts";
+import { createFalseClock } from "../flow/clock.ts";
 
 const half: Progress = { done: 50_000, total: 100_000, elapsed: 10 * SECOND };
 
@@ -38,6 +39,12 @@ describe("the line of a progress bar", () => {
   it("leaves what an earlier run did out of rate and time", () => {
     const resumed: Progress = { ...half, began: { done: 40_000, share: 0.4 } };
     assert.match(progressLine(resumed, 80), / 50% {2}50,000 of 100,000 {2}1,000\/s {2}50s left$/);
+  });
+
+  it("shows bytes in their units, and what is done", () => {
+    const copying: Progress = { done: 300 * MB, total: 1_200 * MB, elapsed: 10 * SECOND, unit: "bytes" };
+    assert.match(progressLine(copying, 80), / 25% {2}300MB of 1\.2GB {2}30MB\/s {2}30s left$/);
+    assert.equal(progressLine({ done: 7, total: null, elapsed: 0, label: "counting" }, 80), "counting  7");
   });
 
   it("is full at the end, and says no time then", () => {
@@ -79,12 +86,47 @@ describe("a progress bar", () => {
     assert.equal(screen.written.join(""), `${drawn}\r\u001B[Kone\n${progressLine(half, 79)}\r\u001B[K`);
   });
 
+  it("draws a stage in its place at once", () => {
+    const screen = makeScreen({ columns: 12 });
+    screen.bar.show(half);
+    screen.bar.stage("checking the copy");
+    screen.bar.clear();
+    assert.equal(screen.written.slice(1).join(""), "\r\u001B[Kchecking th\r\u001B[K");
+  });
+
   it("is not there where nobody looks, and notes are", () => {
     const screen = makeScreen({ isTerminal: false });
     screen.bar.show(half);
+    screen.bar.stage("checking");
     screen.bar.note("one");
     screen.bar.clear();
     assert.deepEqual(screen.written, ["one\n"]);
+  });
+});
+
+describe("work that cannot be counted", () => {
+  it("is shown after two seconds, with its age each second, until it ends", async () => {
+    const clock = createFalseClock();
+    const screen = makeScreen();
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const shown = showWhile("searching", promise, { clock, bar: screen.bar });
+    await clock.advance("1999ms");
+    assert.deepEqual(screen.written, []);
+    await clock.advance("1001ms");
+    resolve(7);
+    assert.equal(await shown, 7);
+    const drawn = ["searching, for 2s …", "searching, for 3s …", ""].map((text) => `\r\u001B[K${text}`);
+    assert.deepEqual(screen.written, drawn);
+    await clock.advance("1m");
+    assert.equal(screen.written.length, drawn.length);
+  });
+
+  it("that fails leaves nothing behind", async () => {
+    const clock = createFalseClock();
+    const screen = makeScreen();
+    await assert.rejects(showWhile("searching", Promise.reject(new Error("no")), { clock, bar: screen.bar }), /no/);
+    await clock.advance("1m");
+    assert.deepEqual(screen.written, []);
   });
 });
 

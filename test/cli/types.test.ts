@@ -187,22 +187,22 @@ describe("a tracking plan that cannot be used", () => {
 }`;
     assert.equal(
       refusal(text),
-      `plan.json:5:28: events["Order Completed"].properties.total.type: is no type of JSON Schema (got "numbr"): did you mean "number"?
+      `plan.json:5:28: events["Order Completed"].properties.total.type: is not a type of JSON Schema (got "numbr"): did you mean "number"?
           "total": { "type": "numbr" },
                              ^
 plan.json:6:19: events["Order Completed"].properties.coupon: must be a schema: an object, true or false (got "string")
           "coupon": "string"
                     ^
-plan.json:8:7: events["Order Completed"].requird: is no keyword of JSON Schema: did you mean "required"?
+plan.json:8:7: events["Order Completed"].requird: is not a keyword of JSON Schema: did you mean "required"?
         "requird": ["total"]
         ^
-plan.json:10:47: events.Paid.properties.in.$ref: leads to nothing (got "#/$defs/Mony"): did you mean "Money"?
+plan.json:10:47: events.Paid.properties.in.$ref: refers to nothing (got "#/$defs/Mony"): did you mean "Money"?
       "Paid": { "properties": { "in": { "$ref": "#/$defs/Mony" } } },
                                                 ^
 plan.json:11:23: events.Sent.type: must be "object": calls have objects here (got "string")
       "Sent": { "type": "string" }
                         ^
-plan.json:13:3: trait: is no part of a plan: did you mean traits?
+plan.json:13:3: trait: is not a key of a plan: did you mean traits?
     "trait": {},
     ^`,
     );
@@ -216,10 +216,10 @@ plan.json:13:3: trait: is no part of a plan: did you mean traits?
     ['{"events":{"E":{"properties":[]}}}', "plan.json:1:30: events.E.properties: must have a schema for each property"],
     ['{"events":{"E":{"required":"a"}}}', "plan.json:1:28: events.E.required: must be a list"],
     ['{"events":{"E":{"anyOf":[]}}}', "plan.json:1:25: events.E.anyOf: must be a list that is not empty"],
-    ['{"events":{"E":{"$ref":"http://x"}}}', "plan.json:1:24: events.E.$ref: must lead into this plan"],
+    ['{"events":{"E":{"$ref":"http://x"}}}', "plan.json:1:24: events.E.$ref: must refer to this plan"],
     ['{"events":{"E":7}}', "plan.json:1:16: events.E: must be a schema"],
     ['{"rules":7}', "plan.json:1:10: rules: must be a list of rules, or an object"],
-    ['{"rules":[{"type":"TRACK"}]}', "rules[0].rules: the rule names no event"],
+    ['{"rules":[{"type":"TRACK"}]}', "rules[0].rules: the rule has no event name"],
   ] as const) {
     it(`is refused: ${text}`, () => {
       assert.ok(refusal(text).includes(expected), refusal(text));

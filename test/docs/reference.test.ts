@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { OF_COMMANDS, OF_OUTBOXES } from "../../packaging/reference/codes.ts";
+import { OF_COMMANDS, OF_OUTBOXES, PROBLEMS } from "../../packaging/reference/codes.ts";
 import { LOG_LINES, type LogLine } from "../../packaging/reference/log-lines.ts";
 import { declaredMetrics } from "../../packaging/reference/metrics.ts";
 import { REFERENCE, referencePages, writtenPages } from "../../packaging/reference/write.ts";
@@ -122,6 +122,26 @@ describe("docs/reference/codes.md", () => {
       used.filter((name) => !known.includes(name)),
       [],
     );
+  });
+
+  it("has each problem that the status and the doctor find, and no other", () => {
+    const [, doubts = ""] = /type ClockDoubt =([^;]+);/.exec(read("src/model/timeline.ts")) ?? [];
+    const [, states = ""] = /type WebhookHealth =[^}]*?readonly state:([^;]+);/.exec(read("src/model/status.ts")) ?? [];
+    const [, limits = ""] = /readonly code:([^;]+"source_full"[^;]*);/.exec(read("src/model/status.ts")) ?? [];
+    const words = (text: string) => [...text.matchAll(/"(\w+)"/g)].map(([, word = ""]) => word);
+    const status = [...read("src/admin/status.ts").matchAll(/level: "\w+", code: "(\w+)"/g)].map(
+      ([, name = ""]) => name,
+    );
+    const doctor = [...sourcesOf("src/cli/doctor").matchAll(/\b(?:warning|error|skipped)\(\s*"(\w+)"/g)];
+    const found = [
+      ...status,
+      ...doctor.map(([, name = ""]) => name),
+      ...words(doubts).map((doubt) => `clock_${doubt}`),
+      ...words(states).map((state) => `webhook_${state}`),
+      ...words(limits),
+    ].filter((name) => !["webhook_untried", "webhook_working"].includes(name));
+    assert.ok(status.length > 5 && words(states).length > 3 && words(limits).length > 1);
+    assert.deepEqual(Object.keys(PROBLEMS), [...new Set(found)].toSorted());
   });
 
   it("has each reason not to use an outbox", () => {

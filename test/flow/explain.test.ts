@@ -41,10 +41,10 @@ describe("what became of a call", () => {
     );
     assert.match(
       text,
-      /^ {2}crm: delivered \S+Z, 3s after it came, after 3 rounds of attempts, by \S+\/hook, which answered 204\.$/m,
+      /^ {2}crm: delivered \S+Z, 3s after acceptance, after 3 rounds of attempts: \S+\/hook answered 204\.$/m,
     );
     await d.call("/v1/track", { ...CALL, messageId: "m2" });
-    assert.match(await explain(d, "m2"), /crm: delivered \S+Z, 0ms after it came, by its first attempt, by /);
+    assert.match(await explain(d, "m2"), /crm: delivered \S+Z, 0ms after acceptance, at the first attempt: /);
   });
 
   it("waits, until when and why; or because nothing is delivered there", async () => {
@@ -62,10 +62,10 @@ describe("what became of a call", () => {
     await d.call("/v1/track", { ...CALL, messageId: "m1" });
     await d.clock.advance("5h");
     const text = await explain(d, "m1");
-    assert.match(text, /^ {2}crm: failed \S+Z, 0ms after it came, by its first attempt: refused: answered 422\. See /m);
+    assert.match(text, /^ {2}crm: failed \S+Z, 0ms after acceptance, at the first attempt: refused: answered 422\. See /m);
     assert.match(
       text,
-      /^ {2}lake: expired \S+Z, 4h\S* after it came, after \d+ rounds of attempts: no success within 4h; /m,
+      /^ {2}lake: expired \S+Z, 4h\S* after acceptance, after \d+ rounds of attempts: no success within 4h; /m,
     );
   });
 

@@ -122,8 +122,8 @@ exec /bin/busybox sh -c 'echo booted; exec sleep 2147483647'
 `;
 
 /**
- * As near to Alpine as can be made without its packages: busybox and musl from Debian. `apk add` knows libstdc++, that of Alpine itself
- * (it comes in a wheel for Python, which was made there), and a curl that is busybox's wget by another name.
+ * As close to Alpine as is possible without its packages: busybox and musl from Debian. `apk add` knows libstdc++, which is Alpine's own
+ * (wheels for Python bring it), and a curl that is busybox's wget under another name.
  */
 export function makeAlpineTree(root: string, from: { readonly debian: string; readonly wheel: string }): void {
   const put = (path: string, text: string, mode = 0o644): void => {

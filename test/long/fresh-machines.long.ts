@@ -65,7 +65,7 @@ function once<T>(name: string, make: (folder: string) => T): T {
   return made.get(name) as T;
 }
 
-/** The files that the pages name, of this version. The programs are those of a release, the packages of it not as small. */
+/** The files that the pages name. The package is not compressed as a release's is. */
 function release(): Release {
   return once("release", (folder) => {
     process.env.COMPILE = compileArguments().join(" ");
@@ -82,7 +82,7 @@ function release(): Release {
   });
 }
 
-/** What readers install, or have, besides: kept beside, so that apt needs no network. */
+/** What readers install or have. It is in apt's cache, because the machine has no network. */
 const BY_APT = ["ca-certificates", "curl", "openssl"];
 const FOR_SOURCES = ["git", "make"];
 /** Podman runs an image as Docker does. */
@@ -217,10 +217,7 @@ describe("Debian 12, from nothing to the first verified webhook", () => {
   });
 });
 
-/**
- * The image as if a registry had it. In a namespace, Podman can neither give away control groups nor lay a file system over the one
- * that is laid already.
- */
+/** The image, as if pulled from its registry. In a namespace, Podman gets neither control groups nor an overlay on the overlay. */
 const WITH_IMAGE = `
 apt-get -qq install --no-install-recommends ${FOR_CONTAINERS.join(" ")} > /dev/null
 cat > /etc/containers/containers.conf <<END
@@ -244,7 +241,7 @@ function packages(): string {
   });
 }
 
-/** The repository in the place of that on the web, and Bun with a cache that is filled. */
+/** The repository, in the place of the one on the web, and Bun with a full cache. */
 function putSources(m: FreshMachine): void {
   const repository = join(scratch, "fairlead.git");
   run("git", ["clone", "--quiet", "--bare", ROOT, repository]);

@@ -54,7 +54,7 @@ function judgeTables(facts: DatabaseAnswer): Finding {
     if (mayChange) return store.warning(code, what, `the next start ${by}; so does fairlead migrate`);
     return store.error(code, `${what}, and the role may not change that`, `fairlead migrate --as OWNER ${by}`);
   }
-  const known = schema === newest ? "as this binary wants" : "which this binary can use";
+  const known = schema === newest ? "as this binary expects" : "which this binary can use";
   const users = daemons === 1 ? "1 daemon uses it" : `${daemons} daemons use it`;
   return store.ok(`${server}; its tables have version ${schema}, ${known}; ${users}`);
 }

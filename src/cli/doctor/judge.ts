@@ -194,7 +194,9 @@ function judgeSchema({ path, schema, newest, refused, contents }: StoreContents)
   }
   const { events, deliveries } = contents;
   const counts = Object.entries(deliveries).map(([state, count]) => `${count} ${state}`);
-  return store.ok(`${version}, as this binary wants; ${events} events, deliveries: ${counts.join(", ")}`);
+  return store.ok(
+    `${version}, as this binary expects; ${events} ${events === 1 ? "event" : "events"}, deliveries: ${counts.join(", ")}`,
+  );
 }
 
 function judgeDamage({ path, damage, bytes }: StoreContents): Finding {

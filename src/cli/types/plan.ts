@@ -26,7 +26,7 @@ export function readPlan(plan: Fields): Plan {
     if ([...KEYS, ...ABOUT_IT].includes(key)) continue;
     const near = suggest(key, KEYS);
     const hint = near === null ? `there are ${KEYS.join(", ")}` : `did you mean ${near}?`;
-    faults.push({ path: [key], on: "key", message: `is no part of a plan: ${hint}` });
+    faults.push({ path: [key], on: "key", message: `is not a key of a plan: ${hint}` });
   }
   const { events } = plan;
   if (events === undefined && faults.length === 0) {
@@ -68,7 +68,7 @@ function readRules(rules: unknown, path: Path): Plan {
   let groupTraits: Planned | null = null;
   for (const rule of listRules(rules, path, faults)) {
     if (rule.type === "track" && typeof rule.name !== "string") {
-      faults.push({ path: rule.path, on: "value", message: "the rule names no event" });
+      faults.push({ path: rule.path, on: "value", message: "the rule has no event name" });
     } else if (rule.type === "track") {
       events.set(String(rule.name), within(rule, "properties"));
     } else if (rule.type === "identify") traits = within(rule, "traits");

@@ -5,7 +5,7 @@ import { isObject, type Planned, show } from "./plan.ts";
 /** The schema that a `$ref` leads to, which must be in the same plan. A fault as text. */
 export function findReference(ref: unknown, root: unknown): Planned | string {
   const pointer = typeof ref === "string" && ref.startsWith("#/") ? parsePointer(ref.slice("#/".length)) : null;
-  if (pointer === null) return `must lead into this plan, as "#/$defs/Money" (got ${show(ref)})`;
+  if (pointer === null) return `must refer to this plan, such as "#/$defs/Money" (got ${show(ref)})`;
   let schema = root;
   const path: (string | number)[] = [];
   for (const step of pointer) {
@@ -16,7 +16,7 @@ export function findReference(ref: unknown, root: unknown): Planned | string {
         : [];
     if (!known.includes(step)) {
       const near = suggest(step, known);
-      return `leads to nothing (got ${show(ref)})${near === null ? "" : `: did you mean ${show(near)}?`}`;
+      return `refers to nothing (got ${show(ref)})${near === null ? "" : `: did you mean ${show(near)}?`}`;
     }
     path.push(Array.isArray(schema) ? Number(step) : step);
     schema = (schema as Readonly<Record<string, unknown>>)[step];

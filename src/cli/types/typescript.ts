@@ -105,7 +105,7 @@ function byName(type: unknown, schema: Fields, { path, at, writing }: Place): st
   }
   const near = typeof type === "string" ? suggest(type, TYPES) : null;
   const hint = near === null ? `there are ${TYPES.join(", ")}` : `did you mean "${near}"?`;
-  return fault(writing, at, `is no type of JSON Schema (got ${show(type)}): ${hint}`);
+  return fault(writing, at, `is not a type of JSON Schema (got ${show(type)}): ${hint}`);
 }
 
 const TYPES = ["object", "array", "string", "number", "integer", "boolean", "null"];
@@ -247,7 +247,7 @@ function checkKeywords(schema: Fields, path: Path, writing: Writing): void {
     writing.faults.push({
       path: [...path, key],
       on: "key",
-      message: `is no keyword of JSON Schema: did you mean "${near}"?`,
+      message: `is not a keyword of JSON Schema: did you mean "${near}"?`,
     });
   }
 }

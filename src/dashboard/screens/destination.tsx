@@ -140,7 +140,7 @@ function Summary({ one }: { readonly one: One }): JSX.Element {
 function HeldBack({ rate, since }: NonNullable<One["heldBack"]>): JSX.Element {
   return (
     <>
-      held to its rate of {rate}, since <Ago at={since} />
+      limited to its rate of {rate}, since <Ago at={since} />
     </>
   );
 }

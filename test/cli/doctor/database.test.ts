@@ -25,7 +25,7 @@ describe("fairlead doctor, of an outbox on PostgreSQL", () => {
     const [finding] = judgeDatabase(WELL);
     assert.equal(
       finding?.what,
-      "postgres://db/o is on PostgreSQL 16.4, which answers in 0.4 ms; its tables have version 2, as this binary wants; " +
+      "postgres://db/o is on PostgreSQL 16.4, which answers in 0.4 ms; its tables have version 2, as this binary expects; " +
         "3 daemons use it",
     );
     assert.deepEqual(judge({ schema: 3 }), ["ok ok"]);
