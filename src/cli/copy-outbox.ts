@@ -141,7 +141,7 @@ function toWords(result: Result, { from, to, took }: About): string {
     ...(rows.length > 0 ? ["Both have the same deliveries:"] : []),
     ...(rows.length > 0 ? [table(["  destination", ...STATES], rows)] : []),
     `Now set the outbox of the config to ${printable(to)}, and start the daemon.`,
-    `Never start one with ${printable(from)} again: it would send the waiting deliveries twice.`,
+    `Never start a daemon with ${printable(from)} again: it would send the waiting deliveries twice.`,
   ].join("\n");
 }
 

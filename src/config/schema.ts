@@ -50,7 +50,7 @@ const ingest = v.strictObject({
     description: "Whether several daemons of this user may listen on the same port of this machine.",
     example: true,
     more: `The system gives each a share of the connections, so that they use all cores of the machine. For daemons that share
-      outbox.url (docs/cluster/index.md). Each needs its own admin.listen. It does not work with ingest.tls or on a Unix socket.`,
+      outbox.url (docs/cluster/setup.md). Each needs its own admin.listen. It does not work with ingest.tls or on a Unix socket.`,
   }),
   tls: key(v.optional(tls), {
     description: "Serves HTTPS with this certificate. Plain HTTP if left out.",

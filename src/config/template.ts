@@ -62,8 +62,8 @@ export const eventBody = bodyKey(
   },
   {
     description: "What it gets for each call: default, the body of the specification, or a template of your own.",
-    more: `For receivers that need another format, such as Slack, Discord, ntfy and Alertmanager: docs/configure/payloads.md has a
-      recipe for each. A template is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and
+    more: `For receivers that need another format, such as Slack, Discord, ntfy and Alertmanager: docs/recipes/ has an example
+      for each. A template (docs/configure/payloads.md) is JSON, written as YAML. \`{{ event }}\`, \`{{ user }}\` and
       \`{{ properties.total | default: 0 }}\` are replaced by the call's values. A missing value is null, or an empty text
       within a text. Formats are \`default\`, \`time\`, \`unix\`, \`number\`, \`truncate\`, \`text\`, \`json\` and \`escape\`.`,
     example: { text: "{{ user }}: {{ event }}" },

@@ -223,7 +223,8 @@ export function hasAlready(to: string): string {
   return `${to}${DOUBLED}`;
 }
 
-const DOUBLED = " already has this event";
+// Outboxes hold this text: a replay recognises it.
+const DOUBLED = " has this event already";
 
 const WITHDRAWN: readonly string[] = [SUPERSEDED, USER_WAS_DELETED];
 

@@ -18,7 +18,7 @@ describe("a dashboard with admin.token", () => {
     const asked: string[] = [];
     page.context().on("request", (request) => asked.push(request.url()));
     await signIn(page, "another-token");
-    await page.getByRole("alert").filter({ hasText: "not the one of the config" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "not the one in the config" }).waitFor();
     await signIn(page, ADMIN.token);
     await page.getByRole("row", { name: /crm/ }).waitFor();
     await page.reload();
@@ -53,7 +53,7 @@ describe("a dashboard with admin.token", () => {
     const pause = page.getByRole("button", { name: "Pause" });
     await pause.waitFor();
     assert.ok(await pause.isDisabled());
-    assert.match((await pause.getAttribute("title")) ?? "", /admin\.readToken.* may only look/);
+    assert.match((await pause.getAttribute("title")) ?? "", /admin\.readToken.* is read-only/);
     const answer = await page.evaluate(ask, pausing(office, { authorization: `Bearer ${ADMIN.readToken}` }));
     assertFault(answer, { status: 403, code: "read_only" });
     await assertNotPaused(office);

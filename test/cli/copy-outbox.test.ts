@@ -78,7 +78,7 @@ describe("fairlead copy-outbox with a real server", { skip: NO_SERVER }, () => {
     assert.equal(out.err, "");
     assert.match(out.out, /^Copied \S+fairlead\.db to postgres:\/\/\S+: 4 events in /);
     assert.match(out.out, /^ {2}destination +waiting +delivered +failed +expired\n {2}crm +2 +1 +1 +0$/m);
-    assert.match(out.out, /Never start one with \S+fairlead\.db again/);
+    assert.match(out.out, /Never start a daemon with \S+fairlead\.db again/);
     assert.equal(await codeOf(p, "--to", url), "1 target_not_empty");
     writeFileSync(p.path("cluster.yaml"), `outbox: { url: "${url}" }\n`);
     const back = p.path("back.db");

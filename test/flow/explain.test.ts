@@ -62,7 +62,10 @@ describe("what became of a call", () => {
     await d.call("/v1/track", { ...CALL, messageId: "m1" });
     await d.clock.advance("5h");
     const text = await explain(d, "m1");
-    assert.match(text, /^ {2}crm: failed \S+Z, 0ms after acceptance, at the first attempt: refused: answered 422\. See /m);
+    assert.match(
+      text,
+      /^ {2}crm: failed \S+Z, 0ms after acceptance, at the first attempt: refused: answered 422\. See /m,
+    );
     assert.match(
       text,
       /^ {2}lake: expired \S+Z, 4h\S* after acceptance, after \d+ rounds of attempts: no success within 4h; /m,

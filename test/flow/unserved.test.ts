@@ -189,7 +189,7 @@ describe("a destination that is gone", () => {
     await d.clock.advance("1h");
     assert.deepEqual(arrived(d, URL_B), ids(1));
     const [old] = await d.rows();
-    assert.deepEqual([old?.state, old?.reason], ["failed", "new already has this event"]);
+    assert.deepEqual([old?.state, old?.reason], ["failed", "new has this event already"]);
   });
 });
 

@@ -2,7 +2,8 @@
 //
 // Left out, because most of what they find is right as it stands: passive voice and readability scores (a log line and a
 // table are short on verbs), simplification lists (they want "start" for "initial" and "use" for "implement"), equality
-// (it takes offence at "host" and "master"), weasel words, and quotes.
+// (it takes offence at "host" and "master"), weasel words, and quotes. So is a sentence that begins with "What": half of
+// those are labels.
 import retextEnglish from "retext-english";
 import retextIndefiniteArticle from "retext-indefinite-article";
 import retextRepeatedWords from "retext-repeated-words";

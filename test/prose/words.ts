@@ -1,6 +1,5 @@
 // The house's words. Each entry is a phrase that a reader stumbles over, or a second name for a thing that has one, and
-// what to write instead; an entry
-// that would often be wrong is left to reviewers.
+// what to write instead. A phrase that is often right is not listed: that is for reviewers.
 
 export interface Phrase {
   readonly found: RegExp;
@@ -31,7 +30,7 @@ const PLAIN: readonly Phrase[] = [
   phrase("to be had", "available"),
   phrase("but for", "except"),
   phrase("(?:is|are|was|were) to be", "must be, will be"),
-  phrase("not[^.:;]* any ?more", "no longer"),
+  phrase("not[^.:;]* any\\s*more", "no longer"),
   phrase("all the same", "anyway"),
   phrase("some (?=\\d)", "about"),
   phrase("see to", "check, fix"),
@@ -60,8 +59,8 @@ const PLAIN: readonly Phrase[] = [
 const TERMS: readonly Phrase[] = [
   phrase("dead-letters?|deadletters?", "dead letter"),
   phrase("web hooks?|web-hooks?", "webhook"),
-  phrase("end ?-points?", "endpoint"),
-  phrase("data ?base file", "outbox file"),
+  phrase("end[- ]points?", "endpoint"),
+  phrase("data(?:base| base) file", "outbox file"),
   exactly("[Ww]ritekeys?|[Ww]rite-keys?", "write key"),
   phrase("back-offs?", "backoff"),
   phrase("e-mails?", "email"),

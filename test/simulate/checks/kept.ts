@@ -142,7 +142,7 @@ function checkFailed(world: World, { reason, messageId, destination, source, use
     superseded: messageId.startsWith("audience-"),
     "user deleted": world.deleted.has(`${userId} ${source}`),
   };
-  if (reason.endsWith(" already has this event")) return world.moving?.from === destination ? null : "it was not moved";
+  if (reason.endsWith(" has this event already")) return world.moving?.from === destination ? null : "it was not moved";
   return reasons[reason] ? null : `the reason is ${reason}`;
 }
 

@@ -19,7 +19,7 @@ export function expectMove(expected: Expected, { from, to }: Redirect, { limit, 
   let doubled = 0;
   for (const one of page) {
     if (isThere(expected, one.delivery, to)) {
-      giveUp(expected, one, { at: now, reason: `${to} already has this event` });
+      giveUp(expected, one, { at: now, reason: `${to} has this event already` });
       doubled += 1;
     } else handOver(expected, one, to);
   }

@@ -144,7 +144,7 @@ describe("deliveries that are moved", () => {
     assert.deepEqual(letters(o), []);
     assert.deepEqual(await o.s.store().waiting.move(MOVE, MANY), { moved: 0, doubled: 1, more: false });
     assert.deepEqual(o.sql("SELECT destination, state, attempts, reason FROM deliveries ORDER BY destination"), [
-      { destination: "crm", state: "failed", attempts: 1, reason: "new already has this event" },
+      { destination: "crm", state: "failed", attempts: 1, reason: "new has this event already" },
       { destination: "new", state: "failed", attempts: 1, reason: "refused: answered 400" },
     ]);
     assert.deepEqual(countRows(o.sql), await o.s.counts());
