@@ -114,7 +114,10 @@ async function unsuppress(ids: readonly string[], options: UnsuppressOptions): P
   }
   bar.clear();
   if (options.json) print(JSON.stringify({ unsuppressed: count }));
-  else print(`${format(count)} of ${usersOf(users.length)} were suppressed. Calls from all of them are accepted now.`);
+  else {
+    const were = count === 1 ? "was" : "were";
+    print(`${format(count)} of ${usersOf(users.length)} ${were} suppressed. Their calls are accepted now.`);
+  }
   return EXIT.done;
 }
 

@@ -110,6 +110,8 @@ function optionsOf(box: HTMLElement, { lines, unit }: Drawn, point: (nth: number
   return {
     width: Math.max(box.clientWidth, 50),
     height: HEIGHT,
+    // Room for half of the last time, which stands below the right edge.
+    padding: [null, 28, null, null],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     scales: { y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },

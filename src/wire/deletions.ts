@@ -87,7 +87,7 @@ export const deletionRequested = about(
 export const salt = about("It never changes for an outbox.", v.strictObject({ salt: v.string() }));
 
 export const unsuppressed = about(
-  "How many of them were suppressed, from any source; now none is.",
+  "How many of them were suppressed, for any source. None of them is now.",
   v.strictObject({ success, unsuppressed: count }),
 );
 

@@ -127,7 +127,7 @@ describe("fairlead deletions", () => {
   it("takes users back", SLOW, async () => {
     await using admin = await startAdmin();
     const { code, out } = await admin.run("unsuppress", "u1", "u2");
-    assert.deepEqual([code, out], [0, "1 of 2 users were suppressed. Calls from all of them are accepted now.\n"]);
+    assert.deepEqual([code, out], [0, "1 of 2 users was suppressed. Their calls are accepted now.\n"]);
     assert.deepEqual(JSON.parse((await admin.run("unsuppress", "u1", "--json")).out), { unsuppressed: 1 });
     assert.equal((await admin.run("unsuppress")).code, 2);
   });
