@@ -23,7 +23,9 @@ export function warnOfFilters(root: Tree, { destinations }: Config): readonly Fi
 function warnOfEvents(tree: Tree | undefined, { types, filter }: Destination): readonly Finding[] {
   if (!tree || !filter?.events) return [];
   if (types && !types.includes("track")) {
-    return [warningAt(keyPlace(tree), "has no effect: `types` exclude track calls, and other calls have no event name")];
+    return [
+      warningAt(keyPlace(tree), "has no effect: `types` exclude track calls, and other calls have no event name"),
+    ];
   }
   const { any, not } = filter.events;
   const wanted = any.length === 0 ? [["", ""]] : any;
@@ -42,7 +44,9 @@ type Patterns = { readonly any: readonly Pattern[]; readonly not: readonly Patte
 function whyIdle(written: string, { any, not }: Patterns): string | null {
   const pattern = parsePattern(written.replace(/^!/, ""));
   if (!written.startsWith("!")) {
-    return not.some((one) => covers(one, pattern)) ? "has no effect: a pattern with ! excludes all of these names" : null;
+    return not.some((one) => covers(one, pattern))
+      ? "has no effect: a pattern with ! excludes all of these names"
+      : null;
   }
   const [name = ""] = pattern;
   const isIdle = pattern.length === 1 && any.length > 0 && !any.some((one) => matches(one, name));
