@@ -30,7 +30,7 @@ describe("an outbox that is mounted at another path", () => {
         "alone",
         "data/fairlead.db",
         "alone/fairlead.db",
-        /cannot open outbox .*: it is a mount point by itself, .*mount the folder/,
+        /cannot open outbox .*: the file itself is a mount point, .*mount its folder/,
       ],
       ["other", "data", "other", /cannot open outbox .*: another Fairlead \(pid \d+\) has it open/],
     ] as const) {
