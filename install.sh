@@ -116,13 +116,13 @@ wants_unit() {
 
 say_plan() {
   if [ "$action" = uninstall ]; then
-    echo "This removes from $prefix, as far as it is there:"
+    echo "This removes these files from $prefix, if they exist:"
   else
     echo "This installs Fairlead $VERSION for $target into $prefix."
     echo
     echo "It downloads fairlead-$VERSION-$target.tar.gz"
     echo "from $base,"
-    echo "compares it with its sum in SHA256SUMS, $(say_signature),"
+    echo "verifies its checksum with SHA256SUMS, $(say_signature),"
     echo "and writes these files:"
   fi
   list_files | while read -r path _; do echo "  $prefix/$path"; done
@@ -135,11 +135,11 @@ say_plan() {
 
 say_signature() {
   if [ -z "$key" ]; then
-    echo "checks no signature (this copy of install.sh has no public key)"
+    echo "does not check a signature (this copy of install.sh has no public key)"
   elif command -v minisign >/dev/null 2>&1; then
     echo "whose signature it checks with minisign"
   else
-    echo "checks no signature (minisign is not installed)"
+    echo "does not check a signature (minisign is not installed)"
   fi
 }
 
@@ -147,7 +147,7 @@ say_signature() {
 ask() {
   [ "$yes" = no ] || return 0
   if ! (: </dev/tty) 2>/dev/null; then fail "there is no terminal to ask on: add --yes"; fi
-  printf 'Go on? [y/N] ' >/dev/tty
+  printf 'Continue? [y/N] ' >/dev/tty
   read -r answer </dev/tty
   case $answer in
     y | Y | yes) ;;

@@ -184,7 +184,7 @@ function about(one: Detail, now: At): string {
     ...(replayedAt ? [`  replayed  ${replayedAt}; earlier attempts do not count`] : []),
     `  attempts  ${attempts === 1 ? "1 round" : `${attempts} rounds`}`,
     ...standing(one, now),
-    ...one.finals.map(({ url, reason }) => `  refused   by ${url}, finally: ${reason}`),
+    ...one.finals.map(({ url, reason }) => `  refused   permanently by ${url}: ${reason}`),
   ];
   return [`delivery ${printable(id)}: ${paintState(state)}`, ...lines.map(printable)].join("\n");
 }

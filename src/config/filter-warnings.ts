@@ -1,4 +1,4 @@
-/** Warns of filters that nothing passes, and of those that leave nothing out. */
+/** Warns about filters that no call can pass, and about those that exclude nothing. */
 import type { Config, Destination } from "../model/config.ts";
 import { CALL_TYPES, type CallType, ownEvent } from "../model/event.ts";
 import {
@@ -23,12 +23,14 @@ export function warnOfFilters(root: Tree, { destinations }: Config): readonly Fi
 function warnOfEvents(tree: Tree | undefined, { types, filter }: Destination): readonly Finding[] {
   if (!tree || !filter?.events) return [];
   if (types && !types.includes("track")) {
-    return [warningAt(keyPlace(tree), "has no effect: `types` leave out track, and other calls have no such names")];
+    return [
+      warningAt(keyPlace(tree), "has no effect: `types` exclude track calls, and other calls have no event name"),
+    ];
   }
   const { any, not } = filter.events;
   const wanted = any.length === 0 ? [["", ""]] : any;
   if (wanted.every((one) => not.some((other) => covers(other, one)))) {
-    return [warningAt(keyPlace(tree), "takes no track call at all: each name that it takes is left out by one with !")];
+    return [warningAt(keyPlace(tree), "selects no track call: patterns with ! exclude every name")];
   }
   return listOf(tree).flatMap((item) => {
     const message = whyIdle(textOf(item) ?? "", { any, not });
@@ -42,11 +44,13 @@ type Patterns = { readonly any: readonly Pattern[]; readonly not: readonly Patte
 function whyIdle(written: string, { any, not }: Patterns): string | null {
   const pattern = parsePattern(written.replace(/^!/, ""));
   if (!written.startsWith("!")) {
-    return not.some((one) => covers(one, pattern)) ? "has no effect: one with ! leaves out all of these" : null;
+    return not.some((one) => covers(one, pattern))
+      ? "has no effect: a pattern with ! excludes all of these names"
+      : null;
   }
   const [name = ""] = pattern;
   const isIdle = pattern.length === 1 && any.length > 0 && !any.some((one) => matches(one, name));
-  return isIdle ? "has no effect: the patterns without ! do not take this name" : null;
+  return isIdle ? "has no effect: no pattern without ! selects this name" : null;
 }
 
 /** Stands for what a star matches: no name that anybody writes has it. */
@@ -62,10 +66,10 @@ function warnOfWhere(tree: Tree | undefined, { types, filter }: Destination): re
   if (!tree || !where) return [];
   const truths = (types ?? CALL_TYPES).map((type) => truthFor(type, where));
   if (truths.every((truth) => truth === false)) {
-    return [warningAt(keyPlace(tree), "can be met by no call: the destination gets none")];
+    return [warningAt(keyPlace(tree), "cannot be met: the destination gets no calls")];
   }
   return truths.every((truth) => truth === true)
-    ? [warningAt(keyPlace(tree), "is met by every call that it is asked for: it has no effect")]
+    ? [warningAt(keyPlace(tree), "has no effect: every call that it is checked against meets it")]
     : [];
 }
 

@@ -286,7 +286,7 @@ export const configSchema = v.strictObject({
     more: `In the last part of a pattern, * stands for any text and ? for one character. Hidden files and names that end in ~
       do not match. An included file may have only these three keys, and no name may be set in two files. A pattern may match
       no file, but its folder must exist. A file that is named without a pattern must exist. Relative paths start at the
-      config file's folder, also those in included files (docs/configure/index.md).`,
+      config file's folder, even in included files (docs/configure/index.md).`,
     example: ["conf.d/*.yaml"],
     leftOut: "no other file",
   }),

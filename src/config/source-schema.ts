@@ -28,7 +28,7 @@ export const source = v.strictObject({
   ip: key(v.optional(oneOf(IP_POLICIES), "keep"), {
     description: "What happens to users' IP addresses: keep, truncate or drop.",
     example: "truncate",
-    more: `With truncate, the last octet of an IPv4 address and the last 80 bits of an IPv6 address become zero, also if the
+    more: `With truncate, the last octet of an IPv4 address and the last 80 bits of an IPv6 address become zero, even if the
       client sent the address itself. With drop, context.ip is removed.`,
   }),
   rate: key(v.optional(rate({ max: 1_000_000, none: "to accept nothing, disable it" })), {

@@ -255,7 +255,7 @@ describe("a delivery, for a person", () => {
     const finals = [{ url: "https://a/", reason: "410" }];
     const text = detailWords({ ...DETAIL, ...settled, state: "delivered", finals }, NOW);
     assert.match(text, /^ {2}delivered 2026-11-20T11:59:59\.995Z to https:\/\/b\/, which answered 201$/m);
-    assert.match(text, /^ {2}refused {3}by https:\/\/a\/, finally: 410$/m);
+    assert.match(text, /^ {2}refused {3}permanently by https:\/\/a\/: 410$/m);
   });
 });
 

@@ -50,20 +50,20 @@ describe("the patterns of a destination's events", () => {
   });
 
   it("are doubted if no track call comes here", () => {
-    const noEffect = "warning events has no effect: `types` leave out track, and other calls have no such names";
+    const noEffect = "warning events has no effect: `types` exclude track calls, and other calls have no event name";
     assert.deepEqual(toldOf("types: [page, identify]\nevents: [a]"), [noEffect]);
     assert.deepEqual(toldOf("types: [page, track]\nevents: [a]"), []);
   });
 
   it("are doubted if nothing passes them, or if one of them does nothing", () => {
-    const nothing = "warning events takes no track call at all: each name that it takes is left out by one with !";
+    const nothing = "warning events selects no track call: patterns with ! exclude every name";
     assert.deepEqual(toldOf("events: ['!*']"), [nothing]);
     assert.deepEqual(toldOf("events: [Order *, Cart, '!Order*', '!Ca*t']"), [nothing]);
     assert.deepEqual(toldOf("events: [Order *, Cart, '!Order*']"), [
-      "warning events[0] has no effect: one with ! leaves out all of these",
+      "warning events[0] has no effect: a pattern with ! excludes all of these names",
     ]);
     assert.deepEqual(toldOf("events: [Order *, '!Oder Viewed']"), [
-      "warning events[1] has no effect: the patterns without ! do not take this name",
+      "warning events[1] has no effect: no pattern without ! selects this name",
     ]);
     assert.deepEqual(toldOf("events: ['!Order Viewed', '!Cart *']"), []);
     assert.deepEqual(toldOf("events: [Order *, '!Order * *', '!* Viewed']"), []);
@@ -190,7 +190,7 @@ describe("the conditions of a destination", () => {
   });
 
   it("are doubted if no call can meet them, or each one does", () => {
-    const none = "warning where can be met by no call: the destination gets none";
+    const none = "warning where cannot be met: the destination gets no calls";
     for (const where of [
       ...["type: purchase", "properties.a: { gt: 5, lt: 5 }", "properties.a: { gte: 6, lte: 5 }"],
       ...["properties.a: { exists: false, gt: 5 }", "type: page, userId: { gt: 2, lt: 1 }"],
@@ -199,7 +199,7 @@ describe("the conditions of a destination", () => {
       assert.deepEqual(toldOfWhere(where), [none], where);
     }
     assert.deepEqual(toldOf("types: [track]\nwhere: { type: page }"), [none]);
-    const each = "warning where is met by every call that it is asked for: it has no effect";
+    const each = "warning where has no effect: every call that it is checked against meets it";
     assert.deepEqual(toldOfWhere("type: { not: purchase }"), [each]);
     assert.deepEqual(toldOf("types: [track]\nwhere: { type: track }"), [each]);
     for (const where of ["type: page", "properties.a: { gte: 5, lte: 5 }", "any: [{ type: a }, { userId: b }]"]) {
