@@ -107,7 +107,7 @@ publish-github: verify-release ## releases: publish a signed release on GitHub, 
 publish-npm: verify-release ## releases: publish the client library of a release, with npm (VERSION=0.2.0)
 	npm publish $(RELEASE)/fairlead-$(VERSION).tgz --access public
 
-publish-image: verify-release ## releases: publish the container images of a release, with skopeo and docker (VERSION=0.2.0)
+publish-image: verify-release ## releases: publish the container images, with skopeo and docker (VERSION=0.2.0)
 	for machine in $(IMAGES); do \
 	  skopeo copy oci-archive:$(RELEASE)/fairlead-$(VERSION)-image-$$machine.tar docker://$(IMAGE):$(VERSION)-$$machine || exit 1; done
 	docker buildx imagetools create --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest $(IMAGES:%=$(IMAGE):$(VERSION)-%)

@@ -69,3 +69,14 @@ describe("the issue forms", () => {
     }
   });
 });
+
+describe("`make` alone", () => {
+  const makefile = readFileSync(fileURLToPath(new URL("../../Makefile", import.meta.url)), "utf8");
+
+  it("explains each task in a group, on a line of 100 columns at most", () => {
+    const explained = [...makefile.matchAll(/^([a-z-]+):.* ## (.*)$/gm)];
+    assert.ok(explained.length > 15);
+    const wrong = explained.filter(([, , text = ""]) => !/^[a-z ]+: .{1,79}$/.test(text)).map(([, name]) => name);
+    assert.deepEqual(wrong, []);
+  });
+});
