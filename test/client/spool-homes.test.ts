@@ -9,7 +9,7 @@ import { DOWN, LARGE, MB, makeSpool, sentBy, trackAll } from "./spool-world.ts";
 describe("several processes on one directory", () => {
   it("leave the calls of each other alone while they live", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN });
     void first.track("1");
     const second = s.start();
@@ -19,7 +19,7 @@ describe("several processes on one directory", () => {
 
   it("take over what one has left, while they run", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN });
     const second = s.start();
     void first.track("1");
@@ -30,7 +30,7 @@ describe("several processes on one directory", () => {
 
   it("on several machines take over what has not been heard of for a minute", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN, host: "there", world: { after: () => () => {} } });
     void first.track("1");
     const second = s.start();
@@ -42,7 +42,7 @@ describe("several processes on one directory", () => {
 
   it("lose nothing if one lives that was taken for dead: what it syncs later is written again", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN, spool: { fsync: "always" } });
     await first.track("before");
     first.hide();
@@ -58,7 +58,7 @@ describe("several processes on one directory", () => {
 
   it("leave to others what does not fit into their own spool, and take it when there is room", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const spool = { maxBytes: MB };
     const workers = ["a", "b", "c"].map((name) => {
       const c = s.start({ spool, answers: () => DOWN });
@@ -78,7 +78,7 @@ describe("several processes on one directory", () => {
 
   it("lose nothing if one that was taken for dead fills a segment before it notices", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN, spool: { fsync: "always", maxBytes: MB } });
     await first.track("before");
     first.hide();
@@ -92,7 +92,7 @@ describe("several processes on one directory", () => {
 
   it("notice with the first call that they were frozen for too long", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN, host: "there", world: { after: () => () => {} } });
     void first.track("before");
     const thief = s.start();
@@ -106,7 +106,7 @@ describe("several processes on one directory", () => {
   it("do not take each other for dead when the machine has slept, or its clock was set", async () => {
     for (const sleep of ["sleep", "ahead", "back"]) {
       using f = makeFolder();
-      const s = makeSpool(f.folder);
+      using s = makeSpool(f.folder);
       const awakeFirst = s.start();
       await s.clock.advance("1s");
       const other = s.start({ answers: () => DOWN });
@@ -122,7 +122,7 @@ describe("several processes on one directory", () => {
 
   it("take over what was left before the clock was set back", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN, host: "there" });
     void first.track("1");
     first.kill();
@@ -140,7 +140,7 @@ describe("a new folder of the spool", () => {
     using f = makeFolder();
     const opened = new Map<number, string>();
     const synced = new Set<string>();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({
       spool: { directory: f.path("spool"), fsync: "always" },
       fs: {

@@ -26,7 +26,7 @@ type Process = {
   hide(): void;
 };
 
-export type SpoolWorld = {
+export type SpoolWorld = Disposable & {
   /** Starts a client of a process of its own, which lives until it is killed. */
   start(options?: SpoolClientOptions): TestClient & Process;
   readonly clock: ReturnType<typeof createFalseClock>;
@@ -47,16 +47,25 @@ export function makeSpool(directory: string): SpoolWorld {
   const alive = new Set<number>();
   const real = thisMachine();
   let last = 1;
+  let isOver = false;
+  /** A client goes on after its test. It must not make the test's folder again, which is removed by then. */
+  const mkdirSync = ((...args: Parameters<Files["mkdirSync"]>) => {
+    if (isOver) throw new Error("the test is over");
+    return real.fs.mkdirSync(...args);
+  }) as Files["mkdirSync"];
 
   return {
     clock,
+    [Symbol.dispose]() {
+      isOver = true;
+    },
     start({ spool, fs, host = "here", world, ...options } = {}) {
       last += 1;
       const pid = last;
       let isKilled = false;
       alive.add(pid);
       const isAlive = (one: number): boolean => alive.has(one);
-      const machine: Machine = { fs: { ...real.fs, ...fs }, pid, host, startedAt: 0, isAlive };
+      const machine: Machine = { fs: { ...real.fs, mkdirSync, ...fs }, pid, host, startedAt: 0, isAlive };
       const client = startClient({
         ...options,
         clock,

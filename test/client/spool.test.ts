@@ -18,7 +18,7 @@ import { startClient } from "./world.ts";
 describe("a call with a spool", () => {
   it("is in a file when the call returns, and no more when the server has taken it", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start();
     void c.track("E");
     assert.match(s.written(), /^[0-9a-f]{8} 0 - {"type":"track",.*"event":"E"}\n$/);
@@ -30,7 +30,7 @@ describe("a call with a spool", () => {
 
   it("is sent by the next process if its own is killed, with what it said of its time and its integers", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN });
     void first.track("old", { timestamp: "2012-12-02T00:30:12Z", properties: { id: 12345678901234567890n } });
     first.kill();
@@ -46,7 +46,7 @@ describe("a call with a spool", () => {
 
   it("is not sent again once it is settled, whatever becomes of the others", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const rejected = { index: 1, code: "invalid", message: "no" };
     const first = s.start({
       flushAt: 2,
@@ -65,7 +65,7 @@ describe("a call with a spool", () => {
     using f = makeFolder();
     const syncs: (() => void)[] = [];
     const fsync = ((_: number, done: (error: null) => void) => void syncs.push(() => done(null))) as never;
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ spool: { fsync: "always" }, fs: { fsync } });
     const resolved: string[] = [];
     for (const name of ["1", "2", "3"]) void c.track(name).then(() => resolved.push(name));
@@ -91,7 +91,7 @@ describe("a call with a spool", () => {
       failures -= 1;
       done(failures >= 0 ? refused : null);
     }) as never;
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ spool: { fsync: "always", onError: (error) => told.push(error) }, fs: { fsync } });
     await c.track("1");
     assert.deepEqual([syncs, told], [2, []]);
@@ -110,7 +110,7 @@ describe("a call with a spool", () => {
   it("is kept when the retries are used up, told as spooled, and told again when it is delivered", async () => {
     using f = makeFolder();
     let isDown = true;
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ retries: 0, answers: () => (isDown ? DOWN : 200) });
     const messageId = await c.track("E");
     const { lost, undelivered, spooled } = await c.client.flush();
@@ -123,7 +123,7 @@ describe("a call with a spool", () => {
   it("stays on the disk when memory has no room for it", async () => {
     using f = makeFolder();
     let isDown = true;
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ queue: { limit: 10 }, flushAt: 5, answers: () => (isDown ? DOWN : 200) });
     const names = trackAll(c, 100);
     await s.clock.advance("1m");
@@ -135,7 +135,7 @@ describe("a call with a spool", () => {
 
   it("is not tried again when an idle program has been kept alive for long enough", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ answers: () => "hang" });
     void c.track("E");
     c.exit("idle");
@@ -146,7 +146,7 @@ describe("a call with a spool", () => {
 
   it("stays when the program ends without close, and when close has waited for too long", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN });
     void first.track("1");
     first.exit("gone");
@@ -167,7 +167,7 @@ describe("a call with a spool", () => {
 describe("the backlog", () => {
   it("goes oldest first, also where several processes have left it", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     for (const name of ["b", "a", "c"]) {
       const c = s.start({ answers: () => DOWN });
       trackAll(c, 2, name);
@@ -181,7 +181,7 @@ describe("the backlog", () => {
 
   it("does not hold up live calls, whatever the server does with it", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN });
     trackAll(first, 50, "old");
     first.kill();
@@ -193,7 +193,7 @@ describe("the backlog", () => {
   it("is tried again without end, and at once when the server takes a live call again", async () => {
     using f = makeFolder();
     let isDown = true;
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN });
     void first.track("old");
     first.kill();
@@ -209,7 +209,7 @@ describe("the backlog", () => {
 
   it("is for the write key that its calls were made with", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN });
     void first.track("E");
     first.kill();
@@ -223,7 +223,7 @@ describe("the backlog", () => {
   it("leaves out what is damaged, says so, and sends the rest", async () => {
     using f = makeFolder();
     const told: SpoolError[] = [];
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const first = s.start({ answers: () => DOWN });
     trackAll(first, 3);
     first.kill();
@@ -261,7 +261,7 @@ describe("a full disk", () => {
     using f = makeFolder();
     const told: SpoolError[] = [];
     const disk = fullDisk();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ fs: disk.fs, spool: { onError: (error) => told.push(error) } });
     void c.track("1");
     disk.fill(true);
@@ -283,7 +283,7 @@ describe("a full disk", () => {
     const told: SpoolError[] = [];
     const fsync = ((_: number, done: (error: Error | null) => void) =>
       done(isRefused ? new Error("EIO: i/o error") : null)) as never;
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ fs: { fsync }, spool: { onError: (error) => told.push(error) } });
     const counts: number[] = [];
     for (const refused of [true, true, false, true, true]) {
@@ -306,7 +306,7 @@ describe("a full disk", () => {
       mkdirSync: ((path: string, options: object) =>
         isFull && path !== f.folder ? refuse() : mkdirSync(path, options)) as never,
     };
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ fs, answers: () => DOWN, spool: { onError: (error) => told.push(error) } });
     void c.track("1");
     void c.track("2");
@@ -322,7 +322,7 @@ describe("a full disk", () => {
   it("refuses the call with `reject`, and takes the next when there is room", () => {
     using f = makeFolder();
     const disk = fullDisk();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ fs: disk.fs, queue: { whenFull: "reject" }, spool: { onError: () => {} } });
     disk.fill(true);
     assert.throws(() => c.track("1"), QueueFullError);
@@ -334,7 +334,7 @@ describe("a full disk", () => {
   it("holds up the call with `block`, until there is room", async () => {
     using f = makeFolder();
     const disk = fullDisk();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ fs: disk.fs, queue: { whenFull: "block", limit: 2 }, spool: { onError: () => {} } });
     disk.fill(true);
     const resolved: string[] = [];
@@ -359,7 +359,7 @@ describe("a call that waits for room on the disk", () => {
       attempts += 1;
       return disk.fs.writeSync(...args);
     }) as never;
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ fs: { writeSync }, queue: { whenFull: "block" }, flushAt: 1, spool: { onError: () => {} } });
     for (let nth = 0; nth < 20; nth += 1) {
       disk.fill(false);
@@ -382,7 +382,7 @@ describe("a call that waits for room on the disk", () => {
 describe("a full spool", () => {
   it("drops the oldest calls with `dropOldest`, and tells each", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({ queue: { limit: 1 }, answers: () => DOWN, spool: { maxBytes: MB } });
     for (let nth = 0; nth < 100; nth += 1) void c.track(`E${nth}`, LARGE);
     assert.ok(c.lost.length > 30 && c.lost.length < 70, `${c.lost.length} were lost`);
@@ -398,7 +398,7 @@ describe("a full spool", () => {
   it("refuses calls with `reject`, until the server has taken some", async () => {
     using f = makeFolder();
     let isDown = true;
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const options = { queue: { whenFull: "reject" }, spool: { maxBytes: MB, onError: () => {} } } as const;
     const c = s.start({ ...options, answers: () => (isDown ? DOWN : 200) });
     let kept = 0;
@@ -413,7 +413,7 @@ describe("a full spool", () => {
 
   it("is no endless circle for calls that onError makes", async () => {
     using f = makeFolder();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     let losses = 0;
     const c = s.start({
       queue: { limit: 1 },
@@ -434,7 +434,7 @@ describe("a call that onError makes while disk and memory are full", () => {
   it("throws, and nothing waits for it", async () => {
     using f = makeFolder();
     const disk = fullDisk();
-    const s = makeSpool(f.folder);
+    using s = makeSpool(f.folder);
     const c = s.start({
       ...{ fs: disk.fs, queue: { limit: 1 }, spool: { onError: () => {} }, answers: () => DOWN },
       onError: () => void c.track("told"),
@@ -456,7 +456,7 @@ describe("the option spool", () => {
     using f = makeFolder();
     assert.throws(() => startClient({ spool: { directory: f.folder } }), InvalidOptionError);
     writeFileSync(f.path("file"), "");
-    const s = makeSpool(f.path("file"));
+    using s = makeSpool(f.path("file"));
     assert.throws(() => s.start(), /spool.directory cannot be used: E/);
   });
 
