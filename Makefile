@@ -30,7 +30,7 @@ NODE_TESTS := $(CLIENT_TESTS:test/client/%.ts=dist/test/node/%.js)
 
 # `make test` runs these on Deno as well: the tests that depend on the runtime, and the main flows of the whole daemon.
 # `make test-long` runs all tests on Deno.
-DENO_TESTS := test/client test/http test/ingest test/runtime test/store \
+DENO_TESTS := test/client test/http test/ingest test/runtime $(wildcard test/store/*.test.ts) test/store/sqlite \
   $(addprefix test/flow/,acceptance.test.ts delivery.test.ts health.test.ts reload.test.ts restart.test.ts signing.test.ts) \
   test/simulate/simulate.test.ts
 DENO_TEST := $(DENO) test -A --parallel --no-check --quiet
