@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { describe, it, type TestContext } from "node:test";
+import { after, describe, it, type TestContext } from "node:test";
 import { makeDeb } from "../../packaging/deb.ts";
 import { makeTarball } from "../../packaging/dist.ts";
 import { VERSION } from "../../packaging/documents.ts";
@@ -52,7 +52,7 @@ function whyNot(): string | false {
 type Tree = { readonly tree: string } | { readonly why: string };
 
 const scratch = mkdtempSync(join(tmpdir(), "fairlead-fresh-"));
-process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+after(() => rmSync(scratch, { recursive: true, force: true }));
 const made = new Map<string, unknown>();
 
 /** Makes each thing once, in the first test that needs it. */

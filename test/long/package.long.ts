@@ -5,7 +5,7 @@ import { appendFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { makeDeb } from "../../packaging/deb.ts";
 import { VERSION } from "../../packaging/documents.ts";
 import { TARGETS } from "../../packaging/targets.ts";
@@ -27,12 +27,12 @@ const NEW = VERSION;
 /** Both packages, and a Debian to install them into. */
 type Prepared = { readonly debs: string; readonly tree: string };
 let prepared: Prepared | undefined;
+after(() => prepared && rmSync(prepared.debs, { recursive: true, force: true }));
 
-/** Made by the first test that needs it, and gone with this process. */
+/** Made by the first test that needs it, and removed after the last one. */
 function prepare(): Prepared {
   if (prepared) return prepared;
   const folder = mkdtempSync(join(tmpdir(), "fairlead-package-"));
-  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   // The release's is that of the commit, which git need not know here.
   process.env.SOURCE_DATE_EPOCH ??= String(Math.floor(Date.now() / 1_000));
   const target = TARGETS.find(({ name, debian }) => debian && name === `linux-${process.arch}`);

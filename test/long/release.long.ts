@@ -13,7 +13,7 @@ import {
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { VERSION } from "../../packaging/documents.ts";
 import { ROOT } from "../binary/binary.ts";
 import { makeInstallWorld } from "../packaging/install-world.ts";
@@ -41,7 +41,7 @@ function without(...programs: readonly (readonly [program: string, brought?: str
 }
 
 const folder = mkdtempSync(join(tmpdir(), "fairlead-release-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+after(() => rmSync(folder, { recursive: true, force: true }));
 
 let made: string | undefined;
 

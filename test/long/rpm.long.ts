@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { appendFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import process from "node:process";
-import { describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { VERSION } from "../../packaging/documents.ts";
 import { makeRpm } from "../../packaging/rpm.ts";
 import { TARGETS } from "../../packaging/targets.ts";
@@ -22,12 +22,12 @@ const OUTBOX = "/var/lib/fairlead/fairlead.db";
 const OLD = "0.0.9";
 
 let rpms: readonly string[] | undefined;
+after(() => rpms?.[0] && rmSync(dirname(rpms[0]), { recursive: true, force: true }));
 
-/** The old package and the new one. Made by the first test that needs them, and gone with this process. */
+/** The old package and the new one. Made by the first test that needs them, and removed after the last one. */
 function makeRpms(): readonly string[] {
   if (rpms) return rpms;
   const folder = mkdtempSync(join(tmpdir(), "fairlead-rpm-"));
-  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   process.env.SOURCE_DATE_EPOCH ??= "1795449600";
   const target = TARGETS.find(({ rpm, name }) => rpm && name === `linux-${process.arch}`);
   assert.ok(target, "this test needs a machine that a package is made for");

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { TARGETS } from "../../packaging/targets.ts";
 import { ROOT } from "../binary/binary.ts";
 import { checkSignature } from "../packaging/mach-o.ts";
@@ -16,12 +16,13 @@ const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"))
 
 let unpacked: string | undefined;
 
-/** A folder with what is in the tarballs. It is gone with this process. */
+after(() => unpacked !== undefined && rmSync(unpacked, { recursive: true, force: true }));
+
+/** A folder with what is in the tarballs. */
 function unpack(): string {
   if (unpacked) return unpacked;
   make("dist");
   const folder = mkdtempSync(join(tmpdir(), "fairlead-targets-"));
-  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   for (const { name } of TARGETS) run("tar", ["-xzf", tarballOf(name), "-C", folder]);
   unpacked = folder;
   return folder;
